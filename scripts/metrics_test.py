@@ -25,6 +25,7 @@ global: {{ scrape_interval: 1s, evaluation_interval: 1s }}
 rule_files: [ {rules} ]
 scrape_configs:
   - job_name: oef
+    authorization: {{ credentials: "{token}" }}
     static_configs: [ {{ targets: [ "{target}" ] }} ]
 """
 # These are there only with real GPUs: crates/oef-cli/tests/gpu_figures.rs sees them with a driver of its own.
@@ -43,7 +44,8 @@ class Prometheus:
         self.dir = Path(tempfile.mkdtemp(prefix="oef-metrics-"))
         self.address = f"http://127.0.0.1:{free_port()}"
         config = self.dir / "prometheus.yml"
-        config.write_text(CONFIG.format(rules=RULES, target=daemon.address.removeprefix("http://")))
+        target = daemon.address.removeprefix("http://")
+        config.write_text(CONFIG.format(rules=RULES, target=target, token=daemon.token))
         command = [program, f"--config.file={config}", f"--storage.tsdb.path={self.dir}/data"]
         self.log = (self.dir / "log").open("wb")
         listen = f"--web.listen-address={self.address.removeprefix('http://')}"

@@ -259,7 +259,9 @@ CONF
     local number=0 gpus
     for gpus in $LAB_NODES; do
         number=$((number + 1))
-        echo "NodeName=n$number NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + 10 + number)) Gres=gpu:$gpus Feature=${gpus%:*}"
+        # Everything is on the one address that the daemons bind. Each node spells it in its own way (01, 001, ...), so
+        # that a worker that is told another node's is seen.
+        echo "NodeName=n$number NodeHostname=localhost NodeAddr=127.0.0.$(printf '%0*d' $((number + 1)) 1) Port=$((port + 10 + number)) Gres=gpu:$gpus Feature=${gpus%:*}"
     done
     echo "PartitionName=gpu Nodes=n[1-$number] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO DefMemPerCPU=500"
     echo "PartitionName=small Nodes=n1 MaxTime=60 State=UP OverSubscribe=NO DefMemPerCPU=500"

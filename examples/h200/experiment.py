@@ -46,12 +46,15 @@ class Plan:
 def profile(cluster: Cluster, form: Form, out: Path) -> Profiles:
     """Measures every workload on every gpu type, all of them at once."""
 
+    # Written before the threads begin: where one of them fails, the others may outlive this call and its folders.
+    traces, folder = (out / "probes").resolve(), cluster.folder / "files"
+    files = {work.path: form.job_file(work, 0, traces, folder) for work in WORKLOADS}
+
     def one(work: Workload) -> Tuple[str, Dict[str, Any]]:
-        file = form.job_file(work, 0, (out / "probes").resolve(), cluster.folder / "files")
         document = None
         try:
             least = LEAST_SHARED if form.device == "cuda" else ()
-            words = ("profile", str(file), "--create-tenant", "--types", "all", "--workers", "1", *least)
+            words = ("profile", str(files[work.path]), "--create-tenant", "--types", "all", "--workers", "1", *least)
             document = cluster.ask(*words, seconds=PROFILE_SECONDS)
         except ClusterError as error:
             # One type may have failed, and the others are known: that is enough to go on.

@@ -1,8 +1,10 @@
 """Every view, in every role, in both schemes, on two screens."""
 
+import json
 import time
+import urllib.parse
 
-from .browser import look, open_page, settled
+from .browser import look, open_page, settled, until
 
 # Roles with the schemes and widths in which they go through all views.
 WAYS = [("admin", False, 1440), ("admin", True, 390), ("viewer", True, 1440), ("tenant", False, 390), ("tenant", False, 1440)]
@@ -33,8 +35,21 @@ def every_view(browser, demo, checks):
             page.goto(demo.address + address)
             settled(page, view)
             look(page, checks, f"{way} {view}")
+        if role == "tenant":
+            own_whatif(page, demo, checks, way)
         page.context.close()
         print(f"ok   {way}: all views", flush=True)
+
+
+def own_whatif(page, demo, checks, way):
+    """A tenant has the slider of its own weight, whatever the link says."""
+    scenario = {"gpus": {"slow": 9}, "weights": {"vision": 2, "speech": 2}, "mechanism": "max-min"}
+    page.goto(demo.address + "/whatif?" + urllib.parse.urlencode({"s": json.dumps(scenario)}))
+    settled(page, "whatif")
+    checks.ok(f"{way}: what if: one slider", page.locator(".slider").count() == 1)
+    until(page, "() => document.querySelector('main').dataset.answerMs")
+    checks.ok(f"{way}: what if: an answer", page.locator("main [role=alert]").count() == 0)
+    checks.ok(f"{way}: what if: its own scenario", "speech" not in page.url, page.url)
 
 
 def wait_for_job(daemon, tenant):

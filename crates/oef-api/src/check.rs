@@ -1,8 +1,8 @@
 //! What can be said of a value by itself, without a cluster: the same words at the client and at the daemon.
 
 use crate::limits::{
-    AFTER_MAX, HALF_LIFE_S, JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, ROUND_S,
-    SECONDS_MAX, SPAN_S, STICKINESS, USAGE_BOUND, VARIABLES_MAX,
+    AFTER_MAX, HALF_LIFE_S, JOB_NAME_MAX, LABEL_MAX, LABELS_BYTES_MAX, LABELS_MAX, NAME_MAX,
+    PATH_MAX, RETRIES_MAX, ROUND_S, SECONDS_MAX, SPAN_S, STICKINESS, USAGE_BOUND, VARIABLES_MAX,
 };
 use crate::memory::{by_type, is_memory};
 use crate::parsed::Workers;
@@ -56,7 +56,7 @@ pub fn is_unseen(c: char) -> bool {
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{13440}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{e0fff}');
     c.is_control() || is_invisible
 }
@@ -155,6 +155,9 @@ impl JobSubmit {
             found.also(name("a label", key).map_err(|why| BadValue::new("labels", why)));
             found.also(line("the value of a label", "labels", value, LABEL_MAX));
         }
+        let bytes: usize = labels.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let why = format_args!("the labels together have more than {LABELS_BYTES_MAX} bytes");
+        found.must(bytes <= LABELS_BYTES_MAX, "labels", why);
     }
 
     fn check_numbers(&self, found: &mut Found) {
@@ -206,7 +209,10 @@ impl JobSubmit {
         let folders = [("workdir", &self.workdir), ("checkpoint_dir", &self.checkpoint_dir)];
         let given = folders.iter().filter_map(|(field, folder)| Some((field, folder.as_ref()?)));
         for (field, folder) in given {
-            if !Path::new(folder).is_absolute() || folder.contains('\0') {
+            if folder.len() > PATH_MAX {
+                let why = format!("the path has more than {PATH_MAX} bytes");
+                found.also(Err(BadValue::new(field, why)));
+            } else if !Path::new(folder).is_absolute() || folder.contains('\0') {
                 let why = format!("`{}` is not an absolute path", folder.escape_debug());
                 let hint = "the daemon may have been started elsewhere: give the whole path";
                 let bad = BadValue { hint: Some(hint.into()), ..BadValue::new(field, why) };
@@ -282,6 +288,32 @@ mod tests {
         ];
         assert_eq!(fields, expected);
         assert_eq!(JobSubmit::default().check(), []);
+    }
+
+    #[test]
+    fn paths_and_labels_have_an_end() {
+        let found = |job: JobSubmit| -> Vec<String> {
+            job.check().into_iter().map(|bad| bad.field).collect()
+        };
+        let path = |bytes: usize| Some(format!("/{}", "x".repeat(bytes - 1)));
+        let longest = JobSubmit {
+            workdir: path(PATH_MAX),
+            checkpoint_dir: path(PATH_MAX),
+            ..JobSubmit::default()
+        };
+        assert_eq!(found(longest), [""; 0]);
+        let longer = JobSubmit {
+            workdir: path(PATH_MAX + 1),
+            checkpoint_dir: path(5 << 20),
+            ..JobSubmit::default()
+        };
+        assert_eq!(found(longer), ["workdir", "checkpoint_dir"]);
+        let labels = |count: usize| JobSubmit {
+            labels: (0..count).map(|n| (format!("{n:04}"), "x".repeat(1000))).collect(),
+            ..JobSubmit::default()
+        };
+        assert_eq!(found(labels(16)), [""; 0]);
+        assert_eq!(found(labels(17)), ["labels"]);
     }
 
     #[test]

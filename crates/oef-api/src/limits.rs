@@ -47,5 +47,9 @@ pub const AFTER_MAX: usize = 100;
 pub const LABELS_MAX: usize = 64;
 /// Characters of a label's value.
 pub const LABEL_MAX: usize = 1000;
+/// Bytes of all labels of one job, with their values.
+pub const LABELS_BYTES_MAX: usize = 16 << 10;
+/// Bytes of a path: no system takes longer ones.
+pub const PATH_MAX: usize = 4096;
 /// A century in seconds: longer than any job.
 pub const SECONDS_MAX: f64 = 3.2e9;

@@ -34,8 +34,10 @@ impl Up {
     fn serve(home: Dir, lines: &str) -> Up {
         let settings = format!(
             "listen = \"127.0.0.1:0\"\nstate_dir = {:?}\n[gpus]\nemulated = \"a=1,b=1\"\n\
-             [scheduling]\nround = \"500ms\"\nmin_run = \"500ms\"\n[checkpoints]\nplace = \"node\"\n{lines}\n",
-            home.join("state")
+             [scheduling]\nround = \"500ms\"\nmin_run = \"500ms\"\n[socket]\npath = {:?}\n\
+             [checkpoints]\nplace = \"node\"\n{lines}\n",
+            home.join("state"),
+            home.join("oef.sock")
         );
         let file = home.file("oef.toml", settings);
         need_rsync();
@@ -178,7 +180,10 @@ impl Up {
         let address = access["server"].as_str().and_then(|url| url.strip_prefix("http://"));
         let address = address.expect("an address").trim_end_matches('/');
         let mut line = std::net::TcpStream::connect(address).expect("the daemon");
-        let ask = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let token = access["token"].as_str().expect("a token");
+        let ask = format!(
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
         line.write_all(ask.as_bytes()).expect("asked");
         let mut text = String::new();
         line.read_to_string(&mut text).expect("answered");
@@ -241,8 +246,7 @@ fn a_host_that_cannot_be_reached_loses_nothing() {
     let before = starts(&up.folder(&first, &id)).len();
     assert_eq!(up.oef(&["node", "down", &first]).code, 0);
     let job = up.until(&id, "told why", |job| {
-        history(job)
-            .contains("waits again: it was not started: its checkpoint could not be brought")
+        history(job).contains("it was not started: its checkpoint could not be brought")
     });
     assert!(history(&job).contains(&format!("from {first}: the connection broke")), "{job:#}");
     assert!(up.figure("oef_checkpoint_transfers_total{result=\"failed\"}") > 0.0);

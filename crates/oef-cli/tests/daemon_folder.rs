@@ -14,6 +14,7 @@ fn the_settings_that_are_written_are_right() {
     let ran = oef(&["config", "init", &file]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), printed.out);
+    assert_eq!(oef(&["config", "init", "-"]).out, printed.out, "`-` is standard output");
     // A machine without GPUs needs emulated ones: the check says what a start would say.
     let emulated = printed.out.replace("#emulated = ", "emulated = ");
     let other = dir.file("emulated.toml", emulated);

@@ -82,7 +82,7 @@ const SHOWN: &[(&[&str], &[&str])] = &[
     ),
     (&["why", "16"], &["job 16 is queued: it waits for 4 GPUs", "round 44", "speech holds 1"]),
     (&["why", "vision-lab"], &["tenant vision-lab: it has its share", "rtx3090 costs most"]),
-    (&["tenants"], &["vision-lab", "2×rtx3090", "-0.400", "(suspended)"]),
+    (&["tenants"], &["vision-lab", "2×rtx3090", "-0.400", "(suspended)", "- used more than"]),
     (&["tenant", "show", "vision-lab"], &["GPUs: 6; jobs: no limit", "research", "1.5 counted"]),
     (&["groups"], &["research", "3"]),
     (&["workloads"], &["vgg16", "measured", "rtx3090=1.39"]),
@@ -93,11 +93,33 @@ const SHOWN: &[(&[&str], &[&str])] = &[
     (&["cluster"], &["rtx3090-0", "17:vision-lab", "down", "0.910"]),
     (
         &["round"],
-        &["round 42", "using those of round 41", "4×rtx3090", "speech could gain 0.02", "fails"],
+        &[
+            "round 42",
+            "using those of round 41",
+            "4×rtx3090",
+            "speech could gain 0.02",
+            "fails",
+            "within demand",
+            "least: 97 % of an equal split (speech)",
+        ],
     ),
     (&["round", "42"], &["round 42"]),
     (&["round", "--list"], &["10/12", "envy-free, sharing incentive"]),
-    (&["fairness"], &["nobody is below an equal split", "envy of up to 7 %", "1.07!", "0.61"]),
+    (
+        &["fairness"],
+        &[
+            "promised:",
+            "nobody is below an equal split",
+            "envy of up to 7 %",
+            "1.07!",
+            "0.61",
+            "delivered in the last 24 h:",
+            "✗ least: 97 % of an equal split (speech)",
+            "✗ speech would rather have had vision-lab's GPUs (+12 %)",
+            "97 %!",
+            "!: another's GPUs would have been worth more to it",
+        ],
+    ),
     (&["fairness", "--history"], &["promised  ", "delivered ", "▆"]),
     (&["settings"], &["cooperative", "5m"]),
     (&["token", "list"], &["viewer", "never"]),
@@ -129,6 +151,36 @@ fn every_command_shows_its_figures_and_fits_the_screen() {
         for line in oef_at(&server, args).out.lines() {
             assert!(line.width() <= 80, "{command}: {} columns: {line}", line.width());
         }
+    }
+}
+
+#[test]
+fn a_round_says_how_far_its_shares_are_proven() {
+    let mut round: Value = serde_json::from_str(&recorded("round")).expect("a round");
+    round["shares_age"]["kept"] = false.into();
+    let said = "shares are not proven optimal: at most 2.1 % from the optimum (interior point)";
+    let server = Responder::start();
+    server.json("GET", "/rounds/current", round.to_string());
+    let shown = oef_at(&server, &["round"]);
+    assert!(shown.out.contains(said), "{}{}", shown.out, shown.err);
+    // A round that an older version kept.
+    for field in ["solver", "audit"] {
+        round.as_object_mut().expect("a document").remove(field);
+    }
+    server.json("GET", "/rounds/42", round.to_string());
+    let shown = oef_at(&server, &["round", "42"]);
+    assert!(shown.code == 0 && !shown.out.contains("shares are"), "{}{}", shown.out, shown.err);
+}
+
+#[test]
+fn jobs_of_a_workload_are_counted() {
+    for (jobs, said) in [(1, ", 1 live job\n"), (2, ", 2 live jobs\n")] {
+        let mut workload: Value = serde_json::from_str(&recorded("workload")).expect("a workload");
+        workload["jobs"] = jobs.into();
+        let server = Responder::start();
+        server.json("GET", "/workloads/vision-lab/vgg16", workload.to_string());
+        let shown = oef_at(&server, &["profile", "show", "vision-lab/vgg16"]);
+        assert!(shown.out.contains(said), "{}{}", shown.out, shown.err);
     }
 }
 
@@ -187,7 +239,7 @@ fn filters_become_a_query() {
         &["jobs", "--tenant", "a b", "--state", "queued,failed", "--label", "k=v", "--limit", "7"],
     );
     let asked = &server.asked_of("GET", "/jobs")[0];
-    let query = "all=true&label=k%3Dv&limit=7&state=queued%2Cfailed&tenant=a%20b";
+    let query = "all=true&label=k%3Dv&limit=7&state=queued%2Cfailed&tenant=a+b";
     assert_eq!(asked.line, format!("GET /api/v1/jobs?{query}"));
 }
 

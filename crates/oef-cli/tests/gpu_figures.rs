@@ -47,8 +47,9 @@ impl Lab {
     fn spawn(home: &Dir, gpus: &str) -> Child {
         let path = |name: &str| home.join(name).display().to_string();
         let config = format!(
-            "listen = \"127.0.0.1:0\"\ntrust_tenants = true\nstate_dir = \"{}\"\n[scheduling]\nround = \"200ms\"\n[gpus]\nread_every = \"100ms\"\n{gpus}",
-            path("state")
+            "listen = \"127.0.0.1:0\"\ntrust_tenants = true\nstate_dir = \"{}\"\n[socket]\npath = \"{}\"\n[scheduling]\nround = \"200ms\"\n[gpus]\nread_every = \"100ms\"\n{gpus}",
+            path("state"),
+            path("oef.sock")
         );
         let config = home.file("oef.toml", config);
         let programs = format!("{}:{}", path("."), std::env::var("PATH").unwrap_or_default());
@@ -86,16 +87,22 @@ impl Lab {
         }
     }
 
-    fn server(&self) -> String {
+    fn access(&self) -> Value {
         let access = std::fs::read_to_string(self.home.join("state/access.json")).expect("access");
-        let access: Value = serde_json::from_str(&access).expect("JSON");
-        access["server"].as_str().expect("an address").to_string()
+        serde_json::from_str(&access).expect("JSON")
+    }
+
+    fn server(&self) -> String {
+        self.access()["server"].as_str().expect("an address").to_string()
     }
 
     fn metrics(&self) -> String {
         let address = self.server().replace("http://", "");
         let mut stream = TcpStream::connect(&address).expect("it listens");
-        let ask = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let token = self.access()["token"].as_str().expect("a token").to_string();
+        let ask = format!(
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
         stream.write_all(ask.as_bytes()).expect("asked");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("an answer");

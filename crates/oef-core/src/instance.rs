@@ -106,11 +106,14 @@ impl Instance {
             let speedup = &problem.workloads()[m.workload.0].speedup;
             self.types.iter().map(|j| speedup[j.0])
         };
-        let fastest = |m: &Member| profile(m).fold(0.0, f64::max);
-        let first = fastest(&members[0]);
-        // More of the members than of the first: nothing where all are equal, to the last digit.
-        let more = members.iter().map(|m| m.weight * (fastest(m) / first - 1.0)).sum::<f64>();
-        let scale = 1.0 + more / self.weight[row];
+        // More of the members than of the first: nothing where all are equal, to the last digit, or one is alone.
+        let mut scale = 1.0;
+        if members.len() > 1 {
+            let fastest = |m: &Member| profile(m).fold(0.0, f64::max);
+            let first = fastest(&members[0]);
+            let more = members.iter().map(|m| m.weight * (fastest(m) / first - 1.0)).sum::<f64>();
+            scale += more / self.weight[row];
+        }
         self.speedup.extend(profile(&members[0]).map(|w| w * scale));
         let demand =
             |demands: &Vec<Option<f64>>| members.iter().flat_map(|m| demands[m.workload.0]).sum();

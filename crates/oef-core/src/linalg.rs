@@ -106,6 +106,8 @@ impl Cholesky {
     /// Factors a symmetric matrix (lower triangle given). Unknowns whose pivots rounding has eaten are
     /// given up: they come out as zero, which the caller's refinement has to make up for.
     pub fn new(mut matrix: Array2<f64>) -> Self {
+        #[cfg(test)]
+        work::count();
         let n = matrix.nrows();
         // Relative to what there was at first: what is left of it after some blocks may be nothing.
         let least: Vec<f64> = matrix.diag().iter().map(|d| 1e-300 + EATEN * d.abs()).collect();
@@ -218,6 +220,25 @@ fn invert_lower(factor: &[f64], k: usize) -> Array2<f64> {
         here[r] = pivot;
     }
     Array2::from_shape_vec((k, k), inverse).unwrap_or_default()
+}
+
+/// What tests know of the work that was done on their thread.
+#[cfg(test)]
+pub(crate) mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        static FACTORISATIONS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(crate) fn count() {
+        FACTORISATIONS.set(factorisations() + 1);
+    }
+
+    /// Factorisations so far, dense or sparse.
+    pub(crate) fn factorisations() -> usize {
+        FACTORISATIONS.get()
+    }
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ mod tests {
                 solver.apply(change).unwrap();
                 let again = solver.solve(&Options::default()).unwrap();
                 let fresh = crate::solve(solver.problem(), mechanism, &Options::default()).unwrap();
-                warm += usize::from(again.solver.method != fresh.solver.method);
+                warm += usize::from(again.solver.method.contains("the last"));
                 for tenant in solver.problem().tenant_ids() {
                     let throughput = |o: &Outcome| o.shares.throughput(solver.problem(), tenant);
                     let (again, fresh) = (throughput(&again), throughput(&fresh));
@@ -230,7 +230,7 @@ mod tests {
                 assert_eq!(solver.problem(), problem);
                 let again = solver.solve(&Options::default()).unwrap();
                 let fresh = crate::solve(problem, mechanism, &Options::default()).unwrap();
-                methods.push(again.solver.method != fresh.solver.method);
+                methods.push(again.solver.method.contains("the last"));
                 for tenant in problem.tenant_ids() {
                     let throughput = |o: &Outcome| o.shares.throughput(problem, tenant);
                     let (again, fresh) = (throughput(&again), throughput(&fresh));

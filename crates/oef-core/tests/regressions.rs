@@ -286,6 +286,38 @@ fn cooperative_with_many_ties_is_proven_in_few_pivots() {
     }
 }
 
+/// Whole jobs as demands, and gangs whose profiles are multiples of those of single jobs, on three types: the oracle looks at
+/// every throughput.
+#[test]
+fn cooperative_where_gangs_and_single_jobs_with_one_profile_have_demands() {
+    let mut judged = 0;
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        let mut spec = ProblemSpec::from_matrix(&[8.0, 5.0, 3.0], &[]);
+        for t in 0..6 {
+            let row = [1.0, 1.0 + random.unit(), 1.0 + 3.0 * random.unit()];
+            let workload = |g: usize| WorkloadSpec {
+                name: format!("gang of {}", 1 << g),
+                weight: 1.0,
+                throughput: (spec.gpus.iter().zip(row))
+                    .map(|(gpu, w)| (gpu.name.clone(), w * (1.0 - 0.1 * g as f64)))
+                    .collect(),
+                single: Vec::new(),
+                demand: Some(((1 + (seed as usize + t + g) % 3) << g) as f64),
+            };
+            let workloads = (0..4).map(workload).collect();
+            let simple = oef_core::TenantSpec::simple(format!("u{t}"), Vec::new());
+            spec.tenants.push(oef_core::TenantSpec { workloads, ..simple });
+        }
+        let problem = valid(&spec);
+        let outcome = solve(&problem, Cooperative, &Options::default()).expect("a solution");
+        let found = verdict::plainly(&problem, Cooperative, None, &outcome.shares);
+        judged += usize::from(matches!(found, Verdict::Right | Verdict::AsGood));
+        assert!(!matches!(found, Verdict::Wrong(_)), "seed {seed}: {found:?}");
+    }
+    assert!(judged >= 5, "the oracle judged {judged} of 6");
+}
+
 /// The sixth tenant is at its demand in the plain division, but for what the division may leave idle.
 #[test]
 fn cooperative_where_the_division_just_fills_a_demand() {

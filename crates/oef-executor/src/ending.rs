@@ -1,6 +1,5 @@
 //! How a job ended, and why, in data and in words.
 
-use crate::wire;
 use oef_sched::Span;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -35,7 +34,6 @@ pub enum Ending {
     /// It ran for as long as it was allowed to.
     TimedOut {
         /// How long that was, in this start.
-        #[serde(with = "wire::span")]
         limit: Span,
         /// Whether it says that it saved its work.
         checkpointed: bool,
@@ -172,6 +170,9 @@ impl fmt::Display for FailReason {
         match self {
             FailReason::Exit => f.write_str("a worker ended with an exit code other than 0"),
             FailReason::Signal => f.write_str("a worker was ended by a signal"),
+            FailReason::CommandNotFound { command } if command.contains('/') => {
+                write!(f, "there is no program `{command}` where the job started")
+            }
             FailReason::CommandNotFound { command } => write!(
                 f,
                 "there is no program `{command}`; give its path, or put its folder into PATH"
@@ -236,6 +237,10 @@ mod tests {
             (
                 Ending::failed(FailReason::CommandNotFound { command: "trian".into() }),
                 "there is no program `trian`; give its path, or put its folder into PATH",
+            ),
+            (
+                Ending::failed(FailReason::CommandNotFound { command: "/no/train".into() }),
+                "there is no program `/no/train` where the job started",
             ),
             (
                 Ending::TimedOut { limit: Span(90_000), checkpointed: true },

@@ -5,7 +5,7 @@ use crate::device::DeviceId;
 use crate::ending::Ending;
 use crate::gpus::GpuReading;
 use crate::launch::CheckpointLocation;
-use crate::measured::Measured;
+use crate::timing::Timing;
 use oef_sched::{Generation, JobId, Span};
 use serde::{Deserialize, Serialize};
 
@@ -164,13 +164,11 @@ pub struct Progress {
     /// The steps that its last checkpoint holds.
     pub checkpoint: Option<f64>,
     /// The part of the recent time that it waited for its data.
-    #[serde(default)]
     pub wait: Option<f64>,
     /// Lines of its progress file that nobody could read, so far.
     pub skipped_lines: u64,
     /// What a profile run has measured.
-    #[serde(default)]
-    pub measured: Option<Measured>,
+    pub measured: Option<Timing>,
     /// When that was read.
     pub at_ms: u64,
 }

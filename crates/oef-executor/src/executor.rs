@@ -4,7 +4,7 @@ use crate::error::ExecutorError;
 use crate::event::{Cursor, Event};
 use crate::launch::Shell;
 use crate::logs::{LogChunk, LogQuery};
-use crate::order::{Known, Order};
+use crate::order::{Known, Order, Unknown};
 use oef_sched::{Generation, JobId};
 use std::time::Duration;
 
@@ -25,6 +25,12 @@ pub trait Executor: Send + Sync {
     /// anything new it waits, up to `wait`. The same question gets the same answer until the events are
     /// acknowledged; of progress and preparation only the last word is kept.
     fn events(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)>;
+
+    /// What was started here that a journal does not know. It may be asked before [`resume`](Executor::resume), and
+    /// changes nothing.
+    fn unknown(&self, _known: &Known) -> Unknown {
+        Unknown::default()
+    }
 
     /// Takes up the work after a restart of the daemon. Nodes are told before, from when the executor was opened:
     /// leases name their GPUs. What runs is found again; what
@@ -50,9 +56,6 @@ pub trait Executor: Send + Sync {
     fn open_shell(&self, _job: JobId, _run: Generation, _shell: Shell) -> bool {
         false
     }
-
-    /// A tenant was removed: what is kept running for it, besides its jobs, ends.
-    fn tenant_removed(&self, _tenant: &str) {}
 
     /// The daemon was told to stop and will not ask for anything any more. Jobs go on; what only helps to
     /// start others ends.

@@ -80,6 +80,13 @@ pub(crate) fn session_of(pid: i32) -> Option<i32> {
     session(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// The user who started a process, whatever it may do: a program may run with the rights of another.
+pub(crate) fn user_of(pid: i32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_ascii_whitespace().next()?.parse().ok()
+}
+
 fn session(stat: &str) -> Option<i32> {
     fields(stat)?.nth(3)?.parse().ok()
 }

@@ -1,7 +1,6 @@
 //! Everything that is needed to start a job.
 
 use crate::device::DeviceId;
-use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +93,6 @@ pub struct Terminal {
     /// The address of the daemon.
     pub server: String,
     /// The authority that signed its certificate, in PEM.
-    #[serde(default)]
     pub ca: Option<String>,
     /// The secret by which the daemon knows the job.
     pub token: String,
@@ -176,10 +174,9 @@ pub struct Probe {
     /// Batches before, which do not count.
     pub warmup: u32,
     /// More batches are measured where they take less time than this.
-    #[serde(default, with = "wire::span")]
+    #[serde(default)]
     pub least: Span,
     /// It has to be measured within this time.
-    #[serde(with = "wire::span")]
     pub limit: Span,
 }
 

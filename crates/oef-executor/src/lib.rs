@@ -19,10 +19,10 @@ mod exhaustion;
 mod family;
 pub mod gpus;
 mod launch;
+mod length;
 pub mod local;
 mod log_file;
 mod logs;
-mod measured;
 mod order;
 mod process_setup;
 mod processes;
@@ -35,10 +35,10 @@ pub mod sim;
 pub mod slurm;
 #[cfg(test)]
 mod testing;
+mod timing;
 mod untrusted;
 mod users;
 mod warm;
-mod wire;
 
 pub use cgroup::JobLimits;
 pub use device::{Device, DeviceId, DeviceKind};
@@ -51,9 +51,10 @@ pub use executor::Executor;
 pub use launch::{
     CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, Shell, StopSignal, Terminal,
 };
+pub use length::Length;
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
-pub use measured::Measured;
-pub use order::{Held, Known, Order};
+pub use order::{Held, Known, Order, Unknown};
 pub use process_setup::{close_to_others, raise_descriptor_limit};
+pub use timing::Timing;
 pub use users::is_privileged;
 pub use warm::warm_problem;

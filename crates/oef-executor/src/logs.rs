@@ -1,6 +1,5 @@
 //! Asking for what a job wrote.
 
-use crate::wire;
 use oef_sched::Generation;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +7,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogQuery {
     /// Of which start; `None`: the last one.
-    #[serde(default, with = "wire::optional_generation")]
     pub generation: Option<Generation>,
     /// Of which worker.
     pub rank: u32,
@@ -76,7 +74,6 @@ impl Stream {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChunk {
     /// Of which start it is.
-    #[serde(with = "wire::generation")]
     pub generation: Generation,
     /// How many workers that start had.
     pub workers: u32,

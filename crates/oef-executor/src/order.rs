@@ -3,7 +3,7 @@
 use crate::event::Cursor;
 use crate::launch::Launch;
 use oef_sched::{Generation, JobId, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One thing to do. Doing it twice is the same as doing it once.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub enum Order {
     /// Remove everything that is kept of a job once it has ended: output, records, folders, checkpoints. A
     /// folder that its owner named is the owner's and stays.
     Forget(JobId),
+    /// A tenant was removed: what is kept running for it, besides its jobs, ends.
+    EndTenant(String),
     /// All events up to this one are journalled and need not be told again.
     Acknowledge(Cursor),
 }
@@ -56,6 +58,18 @@ pub struct Known {
     pub jobs: BTreeSet<JobId>,
     /// Those of them that have ended for good.
     pub retired: BTreeSet<JobId>,
+    /// The latest lease of each of the others; 0: it had none.
+    pub leases: BTreeMap<JobId, Generation>,
     /// Jobs from this number on were never given out by this journal: what there is of them is kept.
     pub next: JobId,
+}
+
+/// What an executor has of jobs and leases that the journal never gave out. A start is ordered when it is journalled: so
+/// the journal is shorter than it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Jobs with numbers that were never given out.
+    pub jobs: BTreeSet<JobId>,
+    /// Jobs that are known and were started under a later lease than is known.
+    pub started: BTreeSet<JobId>,
 }

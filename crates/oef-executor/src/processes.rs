@@ -1,8 +1,9 @@
 //! The processes of jobs, found by what is in their environment: it is inherited by everything that a
 //! job starts, whatever happened to the parents.
 
-use crate::family::session_of;
+use crate::family::{self, session_of};
 use crate::local::SERVICE;
+use crate::records::RunFolder;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
     waitid,
@@ -104,8 +105,8 @@ pub(crate) fn kill_one(found: &JobProcess, folder: &Path) {
     }
 }
 
-/// What a process belongs to, if that lies in the folder. Processes of other users cannot be read, and
-/// ended ones have no environment any more.
+/// What a process belongs to, if that lies in the folder and its user may say so. Processes of other users cannot be
+/// read, and ended ones have no environment any more.
 fn belongs(pid: Pid, folder: &Path) -> Option<JobProcess> {
     let environment = environment(pid)?;
     // The runner's word first: a runner may itself be started from within a job.
@@ -113,13 +114,21 @@ fn belongs(pid: Pid, folder: &Path) -> Option<JobProcess> {
         let run = environment.split(|byte| *byte == 0).find_map(|variable| {
             let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
             let path = Path::new(OsStr::from_bytes(value));
-            path.starts_with(folder).then(|| path.to_path_buf())
+            (path.starts_with(folder) && is_of(pid, path)).then(|| path.to_path_buf())
         });
         if let Some(run) = run {
             return Some(JobProcess { pid, run, role });
         }
     }
     None
+}
+
+/// Whether the user of a process may have processes in a start: it is the job's, this process's, or root. Everybody may
+/// write what they like into their environment, and a job whose processes are there never ends.
+fn is_of(pid: Pid, run: &Path) -> bool {
+    let Some(user) = family::user_of(pid.as_raw_nonzero().get()) else { return false };
+    let own = || RunFolder::at(run).and_then(|run| run.jobs_user());
+    user == 0 || user == rustix::process::getuid().as_raw() || own() == Some(user)
 }
 
 fn environment(pid: Pid) -> Option<Vec<u8>> {
@@ -167,7 +176,7 @@ pub(crate) const WARM_DIR: &str = "OEF_WARM_DIR";
 pub(crate) fn kill_launcher(folder: &Path) -> bool {
     let wanted = [WARM_DIR.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
     let mut is_found = false;
-    for process in crate::family::all() {
+    for process in family::all() {
         let own = Pid::from_raw(process.pid).and_then(environment).unwrap_or_default();
         // What was forked from it for a job is the job's.
         let is_job = own.split(|byte| *byte == 0).any(|v| v.starts_with(b"OEF_RUN_DIR="));

@@ -380,7 +380,7 @@ impl Executor for SimExecutor {
         }
         match order {
             Order::Start(launch) => self.start(&launch),
-            Order::Keep { .. } | Order::Retire(_) => {}
+            Order::Keep { .. } | Order::Retire(_) | Order::EndTenant(_) => {}
             Order::Stop { job, generation, why } => self.stop(job, generation, &why),
             Order::Forget(job) => drop(self.told().forgotten.insert(job)),
             Order::Acknowledge(cursor) => {

@@ -2,13 +2,15 @@
 
 mod common;
 
-use common::{World, devices, is_alive, kill, next, wait_for};
+use common::{World, devices, is_alive, is_root, kill, left_out, next, wait_for};
 use oef_executor::local::{Isolation, LocalConfig};
 use oef_executor::{Ending, Executor as _, FailReason, Held, Launch, RunAs, Stream};
 use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// An executor whose patience is over soon.
@@ -121,7 +123,7 @@ fn max_run_holds_for_a_job_that_suspends_its_runner() {
 
 #[test]
 fn what_leaves_its_parents_and_its_variables_behind_ends_with_the_job() {
-    if !has_groups() {
+    if !has_groups("what_leaves_its_parents_and_its_variables_behind_ends_with_the_job") {
         return;
     }
     let mut world = impatient(true);
@@ -143,9 +145,10 @@ fn what_leaves_its_parents_and_its_variables_behind_ends_with_the_job() {
 }
 
 /// Whether this machine lets a test have control groups.
-fn has_groups() -> bool {
+fn has_groups(test: &str) -> bool {
     let cgroup = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    rustix::process::geteuid().is_root() && cgroup.contains(" - cgroup2 ")
+    (rustix::process::geteuid().is_root() && cgroup.contains(" - cgroup2 "))
+        || left_out(test, "root and control groups")
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn output_is_never_read_through_a_link() {
 
 #[test]
 fn jobs_run_as_their_tenants_user_and_reach_nothing_of_the_daemons() {
-    if !rustix::process::geteuid().is_root() {
+    if !is_root("jobs_run_as_their_tenants_user_and_reach_nothing_of_the_daemons") {
         return;
     }
     let mut world = World::new();
@@ -241,10 +244,44 @@ fn jobs_run_as_their_tenants_user_and_reach_nothing_of_the_daemons() {
     assert!(is_told, "{ending}");
 }
 
+/// Who wrote the folder of a start into their environment had all that is done to its processes done to theirs, and the job
+/// of another neither started nor ended.
+#[test]
+fn only_the_user_of_a_job_has_processes_in_it() {
+    if !is_root("only_the_user_of_a_job_has_processes_in_it") {
+        return;
+    }
+    for groups in [true, false] {
+        let mut world = impatient(groups);
+        fs::set_permissions(world.path("."), fs::Permissions::from_mode(0o755)).expect("set");
+        let mut job = world.script(1, "sleep 0.3");
+        job.run_as = RunAs::User("nobody".into());
+        (job.workdir, job.checkpoints.own_dir) = (None, None);
+        let mut strangers: Vec<Child> = ["", "/1", "/1/job", "/1/job/deep", "/1/../1"]
+            .into_iter()
+            .flat_map(|place| ["OEF_RUN_DIR", "OEF_RUNNER_DIR"].map(|name| (name, place)))
+            .map(|(name, place)| {
+                let mut command = Command::new("sleep");
+                command.arg("1000").env(name, world.path(&format!("state/runs/1{place}")));
+                command.stdout(Stdio::null()).stderr(Stdio::null());
+                command.uid(1).spawn().expect("started")
+            })
+            .collect();
+        assert_eq!(world.run(&job), Ending::Finished);
+        let again = next(&job);
+        assert_eq!(world.run(&again), Ending::Finished);
+        for stranger in &mut strangers {
+            assert!(stranger.try_wait().expect("known").is_none(), "it was killed");
+            stranger.kill().expect("it was there");
+            stranger.wait().expect("gone");
+        }
+    }
+}
+
 /// Until it is the job's user, a worker is a process of the daemon's: no loader may do for it there what the job says.
 #[test]
 fn variables_of_a_job_reach_no_process_of_the_daemons_user() {
-    if !rustix::process::geteuid().is_root() {
+    if !is_root("variables_of_a_job_reach_no_process_of_the_daemons_user") {
         return;
     }
     let mut world = World::new();
@@ -272,7 +309,7 @@ fn variables_of_a_job_reach_no_process_of_the_daemons_user() {
 /// a job names.
 #[test]
 fn no_folder_that_a_job_names_is_made_for_it_or_given_to_it() {
-    if !rustix::process::geteuid().is_root() {
+    if !is_root("no_folder_that_a_job_names_is_made_for_it_or_given_to_it") {
         return;
     }
     let mut world = World::new();

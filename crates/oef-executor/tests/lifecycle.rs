@@ -87,7 +87,11 @@ impl Life {
             let Some(held) = self.held.remove(&job.0) else { continue };
             match ending {
                 Ending::Finished => {}
-                Ending::Checkpointed | Ending::Vanished { .. } | Ending::Stopped { .. } => {
+                // A runner that came when its start had been given up is refused: on a machine with too much to do.
+                Ending::Checkpointed
+                | Ending::Vanished { .. }
+                | Ending::Stopped { .. }
+                | Ending::Refused { .. } => {
                     let launch = next(&held.launch);
                     let journalled = Held { launch: launch.clone(), stop: None };
                     self.held.insert(job.0, journalled);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Seen, World};
-use oef_executor::{Ending, FailReason, Launch, Measured, Probe};
+use oef_executor::{Ending, FailReason, Launch, Probe, Timing};
 use oef_sched::Span;
 
 fn probe(world: &World, id: u64, script: &str, limit_ms: u64) -> Launch {
@@ -11,7 +11,7 @@ fn probe(world: &World, id: u64, script: &str, limit_ms: u64) -> Launch {
     Launch { probe: Some(probe), grace: Span(500), ..world.script(id, script) }
 }
 
-fn measured(world: &World, launch: &Launch) -> Option<Measured> {
+fn measured(world: &World, launch: &Launch) -> Option<Timing> {
     let about = (launch.job, launch.generation);
     let own = world.seen.iter().rev().filter(|seen| seen.about == about);
     own.filter_map(Seen::progress).find_map(|progress| progress.measured)

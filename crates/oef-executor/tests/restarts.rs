@@ -5,10 +5,11 @@ mod common;
 use common::{
     World, checkpoint_dir, command_of, devices, is_alive, kill, next, open, wait_for, with_variable,
 };
-use oef_executor::{Ending, Executor as _, Held, Known, Launch, Order, Program, Stream};
+use oef_executor::{Ending, Executor as _, Held, Known, Launch, Order, Program, Stream, Unknown};
 use oef_sched::{Generation, JobId, Time};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 
 /// The events of a demonstration job's own trace.
@@ -318,6 +319,27 @@ fn jobs_that_the_journal_does_not_know_are_forgotten_or_their_numbers_not_given_
     wait_for("end of job 3", || !world.path("state/jobs/3").exists());
     assert!(world.path("state/jobs/5").exists(), "it has ended, and is remembered");
     assert!(world.path("state/jobs/8").exists(), "another backup may know it");
+}
+
+#[test]
+fn what_was_started_beyond_a_journal_is_known() {
+    let mut world = World::new();
+    let [first, later] = [3, 5].map(|id| world.script(id, "true"));
+    world.run(&first);
+    world.run(&next(&first));
+    world.run(&later);
+    // A folder that somebody made is no start.
+    fs::create_dir_all(world.path("state/jobs/8/work")).expect("made");
+    let unknown = |latest: u64, upto: u64| {
+        let leases = [(first.job, Generation(latest)), (JobId(4), Generation(0))].into();
+        world.executor.unknown(&Known { leases, next: JobId(upto), ..Known::default() })
+    };
+    assert_eq!(unknown(2, 6), Unknown::default());
+    assert_eq!(unknown(1, 6).started, BTreeSet::from([JobId(3)]));
+    assert_eq!(unknown(2, 4), Unknown { jobs: [JobId(5)].into(), ..Unknown::default() });
+    // One that has ended is never started again, whatever its last lease was.
+    let ended = Known { next: JobId(6), ..Known::default() };
+    assert_eq!(world.executor.unknown(&ended), Unknown::default());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{World, checkpoint_dir, devices, is_alive, kill, next, wait_for, with_variable};
-use oef_executor::{Ending, Executor as _, FailReason, Launch, Stream};
+use oef_executor::{Ending, Executor as _, FailReason, Launch, Order, Stream};
 use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
@@ -312,4 +312,72 @@ fn a_launcher_that_nobody_needs_makes_room_for_another_tenant() {
     assert_eq!(err, "");
     wait_for("end of the launcher", || !is_alive(launchers[2]));
     assert!(launchers.iter().filter(|pid| is_alive(**pid)).count() == 7);
+}
+
+/// A launcher that stands in place of the package's: it says that it listens, hears nothing, and starts something in
+/// another session.
+const FAKE: &str = "
+import os, signal, socket, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+folder = os.environ['OEF_WARM_DIR']
+if os.fork():
+    while not os.path.exists(folder + '/ready'):
+        time.sleep(0.01)
+    os._exit(0)
+os.setsid()
+child = os.fork()
+if child == 0:
+    os.setsid()
+    time.sleep(300)
+import fcntl
+lock = open(folder + '/lock', 'w')
+fcntl.flock(lock, fcntl.LOCK_EX)
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(folder + '/socket')
+listening.listen()
+with open(folder + '/client', 'w') as file:
+    file.write('/nowhere')
+with open(folder + '/pids', 'w') as file:
+    print(os.getpid(), child, file=file)
+os.rename(folder + '/pids', folder + '/ready')
+time.sleep(300)
+";
+
+#[test]
+fn no_launcher_outlives_its_tenant_whatever_stands_in_its_place() {
+    let Some(mut world) = world() else { return };
+    let own = job(&world, 1, &["sleeper.py"]);
+    let theirs = Launch { tenant: "speech".into(), ..job(&world, 2, &["sleeper.py"]) };
+    let mut ups = Vec::new();
+    for launch in [&own, &theirs] {
+        world.start(launch);
+        ups.push(up(&mut world, launch).0);
+        enough(launch);
+        assert_eq!(world.ending(launch), Ending::Finished);
+    }
+    world.executor.order(Order::EndTenant(own.tenant.clone()));
+    wait_for("end of the launcher", || !is_alive(ups[0]));
+    assert!(is_alive(ups[1]), "another tenant's stays");
+
+    let mut fake = Launch { tenant: "forger".into(), ..job(&world, 3, &["sleeper.py"]) };
+    let folder = world.path("fake/oef");
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("__init__.py"), "").expect("written");
+    fs::write(folder.join("launcher.py"), FAKE).expect("written");
+    let path = format!("{}:{}", world.path("fake").display(), fake.env["PYTHONPATH"]);
+    fake.env.insert("PYTHONPATH".into(), path);
+    world.start(&fake);
+    // Two of them: of itself and of what it started.
+    let pids = world.until("fake launcher", |world| {
+        let warm = fs::read_dir(world.path("state/warm")).expect("launchers").flatten();
+        let mut texts =
+            warm.filter_map(|entry| fs::read_to_string(entry.path().join("ready")).ok());
+        let two = texts.find(|text| text.split_whitespace().count() == 2)?;
+        Some(two.split_whitespace().map(|pid| pid.parse().expect("a pid")).collect::<Vec<i32>>())
+    });
+    assert!(pids.iter().all(|pid| is_alive(*pid)));
+    world.executor.order(Order::EndTenant("forger".into()));
+    wait_for("end of the fake", || pids.iter().all(|pid| !is_alive(*pid)));
+    world.stop(&fake, "its tenant is gone");
+    world.ending(&fake);
 }

@@ -28,6 +28,7 @@ fn planted_mistakes_are_found() {
         Plant::KeysForgotten,
         Plant::NodeTooLarge,
         Plant::EndNotCompared,
+        Plant::RunnersNotAsked,
     ];
     for plant in checked {
         let found = (1..=SEEDS).find_map(|seed| try_seed(seed, HOURS, Some(plant)).1);

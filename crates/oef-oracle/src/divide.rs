@@ -36,7 +36,7 @@ const MAX_ROUNDS: usize = 100_000;
 const DUST: f64 = 1e-9;
 
 /// Every type has a level, GPUs on offer per weight to all who can use it, and everybody takes of all
-/// offers the fastest that it can use (of equally fast ones those of the first type by name). The
+/// offers the fastest that it can use (of equally fast ones in proportion to the counts, as far as they are offered). The
 /// levels are the least at which every type is used up, or left by everybody who can use it.
 ///
 /// A higher level of one type leaves everybody no more room on the others, whose levels can only have
@@ -51,27 +51,33 @@ pub fn with_demand(problem: &Problem) -> Division {
         None => f64::INFINITY,
     };
     let demand: Vec<f64> = (0..n).map(demand).collect();
-    let wishes: Vec<Vec<usize>> = (0..n).map(|l| fastest_first(problem, &instance, l)).collect();
+    let wishes: Vec<Vec<Vec<usize>>> = (0..n).map(|l| fastest_first(&instance, l)).collect();
     let take = |level: &[f64], l: usize| {
         let (mut room, mut held) = (demand[l], vec![0.0; k]);
-        for &j in &wishes[l] {
-            held[j] = room.min(level[j] * weight[l]);
-            room -= held[j];
+        for group in &wishes[l] {
+            // Those offered too little for their part first: the others then have more.
+            let mut order = group.clone();
+            order.sort_by(|&a, &b| (level[a] / count[a]).total_cmp(&(level[b] / count[b])));
+            for (at, &j) in order.iter().enumerate() {
+                let part = count[j] / order[at..].iter().map(|&i| count[i]).sum::<f64>();
+                held[j] = (room * part).min(level[j] * weight[l]);
+                room = (room - held[j]).max(0.0);
+            }
         }
         held
     };
+    let can_use = |l: usize, j: usize| wishes[l].iter().flatten().any(|&i| i == j);
     let mut level = vec![0.0; k];
     for _ in 0..MAX_ROUNDS {
         let before = level.clone();
         for j in 0..k {
+            // What a row would take of the type however much it is offered.
             let room = |l: usize| {
                 let mut above: Vec<f64> = level.clone();
-                above[j] = 0.0;
-                let faster = wishes[l].iter().take_while(|&&i| i != j);
-                let held = take(&above, l);
-                (demand[l] - faster.map(|&i| held[i]).sum::<f64>()).max(0.0)
+                above[j] = f64::INFINITY;
+                take(&above, l)[j]
             };
-            let able = (0..n).filter(|&l| wishes[l].contains(&j));
+            let able = (0..n).filter(|&l| can_use(l, j));
             let takers: Vec<(f64, f64)> = able.map(|l| (weight[l], room(l))).collect();
             level[j] = fill(count[j], &takers).max(level[j]);
         }
@@ -89,7 +95,7 @@ pub fn with_demand(problem: &Problem) -> Division {
     };
     let used_up = |j: usize| {
         let used: f64 = held.iter().map(|held| held[j]).sum();
-        wishes.iter().any(|wishes| wishes.contains(&j)) && used >= count[j] * (1.0 - DUST)
+        (0..n).any(|l| can_use(l, j)) && used >= count[j] * (1.0 - DUST)
     };
     Division {
         threshold: (0..n).map(threshold).collect(),
@@ -98,13 +104,13 @@ pub fn with_demand(problem: &Problem) -> Division {
     }
 }
 
-/// The types that a row can use, the fastest first.
-fn fastest_first(problem: &Problem, instance: &Instance, row: usize) -> Vec<usize> {
-    let runs = |j: &usize| !instance.speedup[row][*j].is_zero() && !instance.count[*j].is_zero();
+/// The types that a row can use, the fastest first, and those that are equally fast together.
+fn fastest_first(instance: &Instance, row: usize) -> Vec<Vec<usize>> {
+    let speed = |j: usize| &instance.speedup[row][j];
+    let runs = |j: &usize| !speed(*j).is_zero() && !instance.count[*j].is_zero();
     let mut types: Vec<usize> = (0..instance.types()).filter(runs).collect();
-    let key = |j: usize| (-&instance.speedup[row][j], &problem.types()[j].name);
-    types.sort_by(|&a, &b| key(a).cmp(&key(b)));
-    types
+    types.sort_by(|&a, &b| speed(b).cmp(speed(a)));
+    types.chunk_by(|&a, &b| speed(a) == speed(b)).map(<[usize]>::to_vec).collect()
 }
 
 /// The level at which takers (weight, room) take so many GPUs; infinite if they leave some.
@@ -149,6 +155,11 @@ mod tests {
         // Both have what they need of an equal split: the least levels, not those after an exchange.
         let crossed: [&[f64]; 2] = [&[1.0, 2.0], &[2.0, 1.0]];
         assert_eq!(held(&[Some(1.0); 2], &[1.0, 1.0], &crossed), [[0.5, 0.5], [0.5, 0.5]]);
+        // Equally fast ones in proportion to the counts; and where too little is offered of one, more of the other.
+        let even: [&[f64]; 2] = [&[2.0, 2.0], &[0.0, 1.0]];
+        assert_eq!(held(&[Some(1.0), None], &[3.0, 1.0], &even), [[0.75, 0.25], [0.0, 0.75]]);
+        assert_eq!(held(&[Some(2.0), None], &[3.0, 1.0], &even), [[1.5, 0.5], [0.0, 0.5]]);
+        assert_eq!(held(&[Some(4.0), None], &[4.0, 1.0], &even), [[3.5, 0.5], [0.0, 0.5]]);
         // Nobody needs the slow type.
         assert_eq!(held(&[Some(0.5); 2], &[2.0, 2.0], &rows), [[0.0, 0.5], [0.0, 0.5]]);
     }

@@ -90,9 +90,8 @@ fn lines() -> Section {
         Series::new(format!("tenant {}", t + 1), (0..864).map(at).collect())
     };
     let many = (0..30).fold(many, |chart, t| chart.series(ledger(t)));
-    let queue = LineChart::new("Jobs waiting", "A filled line with one high peak")
+    let queue = LineChart::new("Jobs waiting", "A line with one high peak")
         .y(Axis::new("jobs waiting"))
-        .areas()
         .series(Series::new(
             "waiting",
             (0..8_640)
@@ -110,9 +109,7 @@ fn lines() -> Section {
             Prose::new()
                 .text("All tenants get ")
                 .strong("the same throughput")
-                .text(" until the fourth leaves; see ")
-                .code("oef simulate --report out.html")
-                .text("."),
+                .text(" until the fourth leaves."),
         )
         .figure(&throughput, "Each tenant's throughput, as a multiple of one RTX 3070.")
         .figure(&stacked, "Who used how many GPUs.")

@@ -155,7 +155,7 @@ fn a_chart_keeps_the_colours_it_is_told() {
 #[test]
 fn a_page_fetches_nothing_and_runs_nothing() {
     let html = Report::new("<Report> & co")
-        .card(Card::new("1", "label", Prose::new().code("a<b")).tone(Tone::Bad))
+        .card(Card::new("1", "label", Prose::new().strong("a<b")).tone(Tone::Bad))
         .section(Section::new("one").figure(&LineChart::new("a", "b"), "c"))
         .section(Section::new("two").section(Section::new("below")))
         .section(Section::new("three").details(Section::new("more").paragraph("hidden")))
@@ -168,7 +168,7 @@ fn a_page_fetches_nothing_and_runs_nothing() {
     }
     assert!(html.contains("&lt;Report&gt; &amp; co") && html.contains("&lt;42&gt;"));
     assert!(html.contains("<a href=\"#s2-1\">below</a>") && html.contains("<section id=\"s2-1\">"));
-    assert!(html.contains("<code>a&lt;b</code>"));
+    assert!(html.contains("<strong>a&lt;b</strong>"));
 }
 
 #[test]

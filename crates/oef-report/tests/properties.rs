@@ -81,7 +81,7 @@ proptest! {
     fn any_line_chart_is_drawn(
         (title, x, y) in (name(), axis(), axis()),
         series in prop::collection::vec((name(), points(), prop::option::of(0usize..20)), 0..18),
-        (form, is_step) in (0..3, any::<bool>()),
+        (is_stacked, is_step) in (any::<bool>(), any::<bool>()),
         lines in prop::collection::vec((number(), name()), 0..6),
     ) {
         let mut chart = LineChart::new(title, "a description").x(x).y(y);
@@ -89,7 +89,7 @@ proptest! {
             let series = Series::new(name, points);
             chart = chart.series(if let Some(slot) = slot { series.colour(slot) } else { series });
         }
-        chart = match form { 0 => chart, 1 => chart.areas(), _ => chart.stacked() };
+        chart = if is_stacked { chart.stacked() } else { chart };
         chart = if is_step { chart.steps() } else { chart };
         for (at, label) in lines {
             chart = chart.reference(at, label.clone()).marker(at, label);

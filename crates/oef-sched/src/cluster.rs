@@ -9,6 +9,8 @@ use crate::ids::{GpuId, NodeId, Slot};
 use crate::window::NodeWindow;
 use oef_core::TypeId;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
 
 /// More GPUs than any machine has; a description with more is a mistake.
 pub(crate) const GPUS_PER_NODE_MAX: u32 = 1024;
@@ -98,6 +100,28 @@ pub struct Cluster {
     /// Nodes that are to be out.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     planned_out: Vec<NodeId>,
+    /// The healthy nodes by type, listed when somebody asks after a change.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    up: Listed,
+}
+
+/// What follows from the nodes and is listed when it is needed. It is no part of the state, so it shows nothing.
+#[derive(Clone, Default)]
+struct Listed(OnceLock<Vec<UpNodes>>);
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
+}
+
+/// The healthy nodes of a type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UpNodes {
+    /// In the order in which they appeared.
+    pub(crate) nodes: Vec<NodeId>,
+    /// How many GPUs they have, the largest first.
+    pub(crate) sizes: Vec<u32>,
 }
 
 impl Cluster {
@@ -148,6 +172,7 @@ impl Cluster {
             self.idle.push(0);
             self.free.push(0);
             self.hosts.push(Hosts::default());
+            self.up = Listed::default();
             TypeId(self.types.len() - 1)
         })
     }
@@ -166,6 +191,7 @@ impl Cluster {
         self.idle[gpu.0] += count;
         self.free[gpu.0] += count;
         self.hosts[gpu.0].insert(id, count);
+        self.up = Listed::default();
         id
     }
 
@@ -176,6 +202,7 @@ impl Cluster {
         if was_up == (health == Health::Up) {
             return;
         }
+        self.up = Listed::default();
         let (j, all) = (node.gpu.0, node.holders.len() as u32);
         let idle = node.holders.iter().filter(|h| h.is_none()).count() as u32;
         if was_up {
@@ -235,17 +262,22 @@ impl Cluster {
 
     /// The fewest hosts of a type on which a gang can stand, if all their GPUs were free; all of them where it cannot.
     pub fn hosts_needed(&self, gpu: usize, workers: u32) -> u32 {
-        hosts_needed(&self.host_sizes()[gpu], workers)
+        hosts_needed(&self.up()[gpu].sizes, workers)
     }
 
-    /// How many GPUs the hosts have that are up, by type, the largest first.
-    pub(crate) fn host_sizes(&self) -> Vec<Vec<u32>> {
-        let mut sizes = vec![Vec::new(); self.types.len()];
-        for node in self.nodes.iter().filter(|node| node.health == Health::Up) {
-            sizes[node.gpu.0].push(node.holders.len() as u32);
-        }
-        sizes.iter_mut().for_each(|sizes| sizes.sort_unstable_by(|a, b| b.cmp(a)));
-        sizes
+    /// The healthy nodes, by type.
+    pub(crate) fn up(&self) -> &[UpNodes] {
+        self.up.0.get_or_init(|| {
+            let mut up = vec![UpNodes::default(); self.types.len()];
+            for (id, node) in self.nodes.iter().enumerate() {
+                if node.health == Health::Up {
+                    up[node.gpu.0].nodes.push(NodeId(id));
+                    up[node.gpu.0].sizes.push(node.holders.len() as u32);
+                }
+            }
+            up.iter_mut().for_each(|of| of.sizes.sort_unstable_by(|a, b| b.cmp(a)));
+            up
+        })
     }
 
     /// Free GPUs of a node, whether it may be used or not.
@@ -311,4 +343,28 @@ pub(crate) fn hosts_needed(sizes: &[u32], workers: u32) -> u32 {
         more
     });
     (needed.count() as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_counted_as_they_are_up() {
+        let mut cluster = Cluster::default();
+        let node = |name: &str, gpus| NodeSpec { name: name.into(), gpu_type: "a".into(), gpus };
+        let small = cluster.add_node(&node("small", 2));
+        assert_eq!(cluster.hosts_needed(0, 4), 1);
+        let large = cluster.add_node(&node("large", 4));
+        assert_eq!(cluster.hosts_needed(0, 4), 1);
+        assert_eq!(cluster.hosts_needed(0, 5), 2);
+        cluster.set_health(large, Health::Closing);
+        assert_eq!(cluster.up()[0].nodes, [small]);
+        assert_eq!(cluster.up()[0].sizes, [2]);
+        cluster.set_health(large, Health::Down);
+        cluster.set_health(large, Health::Up);
+        assert_eq!(cluster.up()[0].sizes, [4, 2]);
+        cluster.add_type("b");
+        assert_eq!(cluster.hosts_needed(1, 1), 1);
+    }
 }

@@ -50,8 +50,7 @@ impl fmt::Display for StartReason {
             }
             StartReason::Owed { deficit } if *deficit < -SAME => write!(
                 f,
-                "no waiting job had a better claim to its GPUs (its workload is {:.2} GPU-rounds ahead of its share)",
-                -deficit
+                "no waiting job had a better claim to its GPUs (with this round's share, its workload's balance is {deficit:.2} GPU-rounds)"
             ),
             StartReason::Owed { .. } => f.write_str("its workload's share covers its GPUs"),
             StartReason::Extra => f.write_str("the GPUs would have been idle"),
@@ -100,9 +99,7 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StopReason::Outranked => {
-                "preempted: the GPUs go to a workload that is further below its share"
-            }
+            StopReason::Outranked => "preempted: the GPUs go to a workload with a better claim",
             StopReason::Displaced { by } => {
                 return write!(
                     f,
@@ -210,13 +207,14 @@ pub enum WaitReason {
         /// How many times as fast it is with room.
         gain: f64,
     },
-    /// Its workload saves up for the gang.
+    /// Its workload saves up for the gang. It can expect to start when `deficit` has grown to half of `workers`, by `share` in
+    /// each round.
     Saving {
-        /// The type it saves for.
+        /// The type of which it has most in each round.
         gpu: TypeId,
-        /// GPU-rounds owed so far.
+        /// The balance in GPU-rounds, over all types that it may use.
         deficit: f64,
-        /// GPUs it is entitled to in each round.
+        /// GPUs it is entitled to in each round, of all these types.
         share: f64,
         /// Workers of the gang.
         workers: u32,
@@ -226,11 +224,14 @@ pub enum WaitReason {
         /// That job.
         job: JobId,
     },
-    /// It is owed GPUs, and those who hold them may not yet be stopped.
+    /// It is owed GPUs, and those who hold them may not yet be stopped, or are owed nearly as much.
     Protected {
         /// The type.
         gpu: TypeId,
-        /// The longest that it can take.
+        /// Workers of the gang.
+        #[cfg_attr(feature = "serde", serde(default))]
+        workers: u32,
+        /// How long it is until jobs on enough of them may be stopped.
         #[cfg_attr(feature = "serde", serde(rename = "within_ms"))]
         within: Span,
     },
@@ -254,15 +255,7 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         }
         WaitReason::Blocked(obstacle) => return obstacle.to_string(),
         WaitReason::AtTypeLimit { gpu, limit, workers, group } => {
-            let whose = group.as_ref().map_or("its tenant".into(), |g| format!("its group {g}"));
-            let needs = gpus(*workers);
-            return match workers > limit {
-                true => format!("needs {needs} at once; {whose} may have {limit} of {}", name(gpu)),
-                false => format!(
-                    "needs {needs}; {whose} has all of the {limit} of {} that it may have, or too many for it",
-                    name(gpu)
-                ),
-            };
+            return beyond_type_limit(name(gpu), *limit, *workers, group.as_deref());
         }
         WaitReason::AtLimit { limit, workers, .. } if workers > limit => {
             return format!("needs {} at once; its tenant may have {limit}", gpus(*workers));
@@ -278,13 +271,7 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             );
         }
         WaitReason::Window { node, within, length, .. } => {
-            let runs = match length {
-                Some(length) => format!("it may run for {length}"),
-                None => "how long it runs is not known".into(),
-            };
-            return format!(
-                "node {node} is reserved and out in {within}, and {runs}: it waits for other GPUs, or for the node to be back"
-            );
+            return kept_from(node, *within, *length);
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::NoneUp { gpu } => {
@@ -309,25 +296,15 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             };
             format!("waits for {place}: {gain:.1} times as fast as over {without} hosts")
         }
-        WaitReason::Saving { gpu, deficit, share, .. } if *share < SAME => format!(
-            "its workload has no share of {} in this round; its balance there is {:+.2} GPU-rounds",
-            name(gpu),
-            plain(*deficit)
-        ),
-        WaitReason::Saving { gpu, deficit, share, workers } if *deficit <= -SAME => format!(
-            "its workload waits for {}: it has used {:.2} GPU-rounds ahead of its share, which is {share:.2} of {} in each round",
-            gpus(*workers),
-            -deficit,
-            name(gpu),
-        ),
-        WaitReason::Saving { gpu, deficit, share, workers } => format!(
-            "its workload saves up for {}: {share:.2} of {} in each round, balance {:+.2} GPU-rounds",
-            gpus(*workers),
-            name(gpu),
-            plain(*deficit)
-        ),
-        WaitReason::Protected { gpu, within } => {
-            format!("it is next on {}; the jobs there are protected for up to {within}", name(gpu))
+        WaitReason::Saving { deficit, share, workers, .. } => saving(*deficit, *share, *workers),
+        WaitReason::Protected { gpu, workers, within } => {
+            let due = format!("its workload is due {} of {}", gpus(*workers), name(gpu));
+            let they = match within {
+                Span(0) => "keep theirs until it is owed clearly more than they are".into(),
+                // A moment is not nothing.
+                _ => format!("are protected for {} more", Span(within.0.max(1000))),
+            };
+            format!("{due}; the jobs there {they}")
         }
     };
     match expected {
@@ -336,9 +313,74 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
     }
 }
 
+fn beyond_type_limit(gpu: &str, limit: u32, workers: u32, group: Option<&str>) -> String {
+    let whose = group.map_or("its tenant".into(), |group| format!("its group {group}"));
+    let needs = gpus(workers);
+    match workers > limit {
+        true => format!("needs {needs} at once; {whose} may have {limit} of {gpu}"),
+        false => format!(
+            "needs {needs}; {whose} may have {limit} of {gpu} at once, and its other jobs leave too few"
+        ),
+    }
+}
+
+fn kept_from(node: &str, within: Span, length: Option<Span>) -> String {
+    let runs = match length {
+        Some(length) => format!("it may run for {length}"),
+        None => "how long it runs is not known".into(),
+    };
+    format!(
+        "node {node} is reserved and out in {within}, and {runs}: it waits for other GPUs, or for the node to be back"
+    )
+}
+
+fn saving(deficit: f64, share: f64, workers: u32) -> String {
+    let balance = plain(deficit);
+    if share <= 0.0 {
+        return format!(
+            "its workload has no share of GPUs that it may use in this round, and a balance of {balance:+.2} GPU-rounds"
+        );
+    }
+    let does = if deficit <= -SAME { "waits" } else { "saves up" };
+    format!(
+        "its workload {does} for {}: balance {balance:+.2} GPU-rounds, {} in each round, its turn comes near {:+.2}",
+        gpus(workers),
+        growth(share),
+        saved_up_for(workers)
+    )
+}
+
 /// A number of GPUs in words.
-fn gpus(count: u32) -> String {
-    format!("{count} {}", if count == 1 { "GPU" } else { "GPUs" })
+pub(crate) fn gpus(count: u32) -> String {
+    match count {
+        0 => "no GPUs".into(),
+        1 => "1 GPU".into(),
+        _ => format!("{count} GPUs"),
+    }
+}
+
+/// The balance at which a gang can expect its turn: on average it starts when half of it is saved up, and the other half is
+/// paid back while it runs.
+pub(crate) fn saved_up_for(workers: u32) -> f64 {
+    f64::from(workers) / 2.0
+}
+
+/// By how much a balance grows, with as many digits as it takes to count rounds with it.
+fn growth(share: f64) -> String {
+    let digits = if share >= 0.1 { 2.0 } else { (2.0 - share.log10().floor()).min(12.0) };
+    format!("{share:+.*}", digits as usize)
+}
+
+/// A balance in words; `None`: there is nothing to say of it. It says whose turn is next, and not what was delivered: turns that
+/// nobody waits for lapse, and are not saved up.
+pub fn balance_in_words(rounds: f64, waits: bool) -> Option<String> {
+    match rounds {
+        b if b > SAME && waits => Some(format!("balance {b:+.2} GPU-rounds of turns due")),
+        b if b < -SAME => Some(format!(
+            "balance {b:+.2} GPU-rounds: it used more than its turns (unused turns lapse)"
+        )),
+        _ => None,
+    }
 }
 
 /// What is shown as 0 has no sign.
@@ -351,13 +393,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_ahead_of_its_share_does_not_save_up() {
+    fn who_used_more_than_its_turns_does_not_save_up() {
         let waits = |deficit: f64| {
             let reason = WaitReason::Saving { gpu: TypeId(0), deficit, share: 0.5, workers: 2 };
             sentence(&reason, Some(RoundId(7)), &["k80".into()])
         };
-        let behind = "its workload saves up for 2 GPUs: 0.50 of k80 in each round, balance +1.25 GPU-rounds; expected in round 7";
-        let ahead = "its workload waits for 2 GPUs: it has used 1.25 GPU-rounds ahead of its share, which is 0.50 of k80 in each round; expected in round 7";
+        let behind = "its workload saves up for 2 GPUs: balance +1.25 GPU-rounds, +0.50 in each round, its turn comes near +1.00; expected in round 7";
+        let ahead = "its workload waits for 2 GPUs: balance -1.25 GPU-rounds, +0.50 in each round, its turn comes near +1.00; expected in round 7";
         assert_eq!([waits(1.25), waits(-1.25)], [behind, ahead]);
+    }
+
+    #[test]
+    fn who_is_protected_for_a_moment_is_not_said_to_be_for_none() {
+        let said = |within: u64| {
+            let within = Span(within);
+            let reason = WaitReason::Protected { gpu: TypeId(0), workers: 1, within };
+            sentence(&reason, None, &["k80".into()])
+        };
+        assert!(said(300).ends_with("are protected for 1s more"), "{}", said(300));
+    }
+
+    #[test]
+    fn a_small_share_is_shown_with_the_digits_that_count() {
+        assert_eq!([5.007, 0.5, 0.0123].map(growth), ["+5.01", "+0.50", "+0.0123"]);
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod invariants;
 mod leases;
 pub(crate) mod ledger;
 mod lifecycle;
-mod parties;
+mod registry;
 mod remember;
 pub(crate) mod restarts;
 
@@ -335,10 +335,24 @@ impl State {
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let min_run =
-            job.spec.min_run.unwrap_or_else(|| self.settings.min_run.max(self.turn_of(job)));
-        let young = !why.is_borrowed() && self.now.since(*since) < min_run;
+        let young = !why.is_borrowed() && self.now.since(*since) < self.least_run(job);
         young || !self.may_restart(job) || self.is_finishing(slot)
+    }
+
+    /// How long a job may not be stopped for others, once it was started.
+    fn least_run(&self, job: &Job) -> Span {
+        job.spec.min_run.unwrap_or_else(|| self.settings.min_run.max(self.turn_of(job)))
+    }
+
+    /// How long a placed job may still not be stopped for others.
+    pub(crate) fn protected_for(&self, slot: Slot) -> Span {
+        let job = self.at(slot);
+        let young = match &job.phase {
+            Phase::Running { why, .. } if why.is_borrowed() => Span(0),
+            Phase::Running { since, .. } => self.least_run(job) - self.now.since(*since),
+            _ => self.least_run(job),
+        };
+        young.max(self.next_restart_in(job))
     }
 
     /// Whether a job has GPUs that are not part of the capacity any more: it may end there.

@@ -297,6 +297,11 @@ impl Workload {
         self.deficit.get(gpu).copied().unwrap_or(0.0)
     }
 
+    /// The same as far as it counts now: an account is kept, and counts for nothing, while its workload has no jobs.
+    pub fn balance_on(&self, gpu: usize) -> f64 {
+        if self.is_active() { self.deficit_on(gpu) } else { 0.0 }
+    }
+
     /// Makes room for types that appeared since.
     pub(crate) fn widen(&mut self, types: usize) {
         if self.deficit.len() < types {

@@ -6,13 +6,13 @@ use crate::gate::Obstacle;
 use crate::ids::{JobId, NodeId, RoundId, Slot, TenantKey};
 use crate::job::{Job, JobState, Phase};
 use crate::promise::Rooms;
-use crate::reason::{StartReason, WaitReason, sentence};
+use crate::reason::{StartReason, WaitReason, saved_up_for, sentence};
 use crate::state::State;
 use crate::time::Span;
 use oef_core::TypeId;
 
 /// Nobody plans further ahead; 10,000 years of five-minute rounds.
-const ROUNDS_MAX: f64 = 1e9;
+pub(crate) const ROUNDS_MAX: f64 = 1e9;
 
 /// What is known about a job's next steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,39 +116,42 @@ fn at_type_limit(
     Some(WaitReason::AtTypeLimit { gpu, limit, workers, group: group.map(Into::into) })
 }
 
-fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
-    let job = state.at(slot);
-    let workload = &state.workloads()[job.row().0];
+/// Why a job cannot start however long it waits, as things are.
+fn cannot_start(state: &State, job: &Job, types: &[usize]) -> Option<WaitReason> {
     let capacity = state.cluster().capacity();
-    let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
-    let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
+    let (tenant, workers) = (job.spec.tenant, job.spec.workers);
     if types.is_empty() {
         let down = (0..capacity.len()).find(|&j| state.may_use(job, j));
-        let reason = match (down, job.spec.memory) {
+        return Some(match (down, job.spec.memory) {
             (Some(j), _) => WaitReason::NoneUp { gpu: TypeId(j) },
             (None, Some(memory)) => WaitReason::TooLittleMemory { memory },
             (None, None) => WaitReason::CannotRun,
-        };
-        return (reason, None);
+        });
     }
     let most: u32 = types.iter().map(|&j| capacity[j]).sum();
-    let workers = job.spec.workers;
     if most < workers {
-        return (WaitReason::TooLarge { workers, most }, None);
+        return Some(WaitReason::TooLarge { workers, most });
     }
-    let tenant = job.spec.tenant;
     if let Some(limit) = state.tenants()[tenant.0].limit.filter(|_| workers > state.room(tenant)) {
-        let used = state.owned_by(tenant);
-        return (WaitReason::AtLimit { limit, used, workers }, None);
+        return Some(WaitReason::AtLimit { limit, used: state.owned_by(tenant), workers });
     }
-    if let Some(reason) = at_type_limit(state, tenant, workers, &types, job.spec.one_type) {
+    let left_out = || {
+        let reason = state.entitlement().why_left_out(job.row())?;
+        Some(WaitReason::LeftOut { reason: reason.into() })
+    };
+    at_type_limit(state, tenant, workers, types, job.spec.one_type)
+        .or_else(|| kept_from_nodes(state, job, types))
+        .or_else(left_out)
+}
+
+fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
+    let job = state.at(slot);
+    let (workload, workers) = (&state.workloads()[job.row().0], job.spec.workers);
+    let capacity = state.cluster().capacity();
+    let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
+    let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
+    if let Some(reason) = cannot_start(state, job, &types) {
         return (reason, None);
-    }
-    if let Some(reason) = kept_from_nodes(state, job, &types) {
-        return (reason, None);
-    }
-    if let Some(reason) = state.entitlement().why_left_out(job.row()) {
-        return (WaitReason::LeftOut { reason: reason.into() }, None);
     }
     if let Some((rounds, wait)) = &job.room {
         let left = state.settings().patience.saturating_sub(*rounds).max(1);
@@ -174,30 +177,28 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let lines = || workload.classes.iter().filter(runs);
     let ahead = |class: &Class| class.waiting.range(..own).count();
     let gangs = lines().map(|class| ahead(class) as f64 * f64::from(class.workers)).sum();
-    let expected = expect(state, gangs, f64::from(workers), owed, share);
+    let expected = expect(state, gangs, workers, owed, share);
     let next = lines().filter_map(|class| class.waiting.first()).min();
     if let Some(&(_, _, next, _)) = next.filter(|&&next| next < own) {
         let ahead = lines().map(ahead).sum();
-        return (WaitReason::Behind { next, ahead }, Some(expected));
+        // Not before the first of them, which may wait for other things than its turn.
+        let first = state.slot_of(next).and_then(|slot| waiting(state, slot).1);
+        return (WaitReason::Behind { next, ahead }, first.map(|first| first.max(expected)));
     }
-    let best = types.iter().copied().max_by(|&a, &b| {
-        let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j);
-        owed(a).total_cmp(&owed(b)).then(b.cmp(&a))
-    });
-    let gpu = TypeId(best.unwrap_or(0));
-    let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
-    if deficit + share >= f64::from(workers) {
-        let within = protected_for(state, gpu);
-        return (WaitReason::Protected { gpu, within }, Some(expected));
+    let most = |figure: &dyn Fn(usize) -> f64| {
+        let by_figure = |a: &usize, b: &usize| figure(*a).total_cmp(&figure(*b)).then(b.cmp(a));
+        types.iter().copied().max_by(by_figure).unwrap_or(0)
+    };
+    let gpu = TypeId(most(&|j| workload.deficit_on(j) + workload.share_on(j)));
+    if workload.deficit_on(gpu.0) + workload.share_on(gpu.0) >= f64::from(workers) {
+        let within = protected_for(state, gpu.0, workers);
+        let rounds = (within.rounds(state.settings().round).ceil() as u64).max(1);
+        let expected = expected.max(RoundId(state.round().0.saturating_add(rounds)));
+        return (WaitReason::Protected { gpu, workers, within }, Some(expected));
     }
-    // What it saves up for is where it has most in each round.
-    let most = types.iter().copied().max_by(|&a, &b| {
-        let share = |j: usize| workload.share_on(j);
-        share(a).total_cmp(&share(b)).then(b.cmp(&a))
-    });
-    let gpu = most.filter(|&j| workload.share_on(j) > 0.0).map_or(gpu, TypeId);
-    let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
-    (WaitReason::Saving { gpu, deficit, share, workers }, Some(expected))
+    // What is told are the sums that the expected round comes from, and of the types the one of which it has most.
+    let gpu = if share > 0.0 { TypeId(most(&|j| workload.share_on(j))) } else { gpu };
+    (WaitReason::Saving { gpu, deficit: owed, share, workers }, Some(expected))
 }
 
 /// Whether there are free GPUs for a job, or would be, but for nodes that are to be out before it ends.
@@ -238,22 +239,32 @@ fn taken_by_urgent(state: &State, slot: Slot, entitled: f64) -> Option<JobId> {
     urgent.first().filter(|_| !is_enough).map(|&slot| state.at(slot).spec.id)
 }
 
-/// The longest that a job may run on a type before it can be stopped.
-fn protected_for(state: &State, gpu: TypeId) -> Span {
+/// How long it is until so many GPUs of a type have jobs that may be stopped, or none.
+fn protected_for(state: &State, gpu: usize, workers: u32) -> Span {
     let placed = state.active_workloads().iter().flat_map(|w| &state.workloads()[w.0].placed);
-    let there = placed.filter(|&&slot| {
+    let of_type = |slot: Slot| {
         let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
-        gpus.iter().any(|&g| state.cluster().type_of(g) == gpu)
-    });
-    let own = there.filter_map(|&slot| state.at(slot).spec.min_run);
-    own.fold(state.settings().min_run, Span::max)
+        gpus.iter()
+            .filter(|&&g| state.cluster().type_of(g).0 == gpu && state.cluster().counts(g))
+            .count()
+    };
+    let mut there: Vec<(Span, u32)> = placed
+        .map(|&slot| (state.protected_for(slot), of_type(slot) as u32))
+        .filter(|(_, gpus)| *gpus > 0)
+        .collect();
+    there.sort_unstable();
+    let mut open = state.cluster().free()[gpu];
+    let is_enough = |&&(_, gpus): &&(Span, u32)| {
+        open += gpus;
+        open >= workers
+    };
+    there.iter().find(is_enough).or(there.last()).map_or(Span(0), |(left, _)| *left)
 }
 
-/// The round in which the workload's credit reaches the gangs ahead and half of this one: on average a
-/// gang starts when half of it is saved up, and the other half is paid back while it runs. An old credit
-/// without a share counts at once.
-fn expect(state: &State, ahead: f64, workers: f64, owed: f64, share: f64) -> RoundId {
-    let rounds = ((ahead + workers / 2.0 - owed) / share).ceil().clamp(1.0, ROUNDS_MAX);
+/// The round in which the workload's credit reaches the gangs ahead and half of this one. An old credit without a share counts
+/// at once.
+fn expect(state: &State, ahead: f64, workers: u32, owed: f64, share: f64) -> RoundId {
+    let rounds = ((ahead + saved_up_for(workers) - owed) / share).ceil().clamp(1.0, ROUNDS_MAX);
     let rounds = if share > 0.0 { rounds as u64 } else { 1 };
     RoundId(state.round().0.saturating_add(rounds))
 }

@@ -3,7 +3,7 @@
 use crate::ids::{GroupKey, TenantKey};
 use crate::job::JobState;
 use crate::promise::Rooms;
-use crate::reason::SAME;
+use crate::reason::{SAME, balance_in_words, gpus};
 use crate::state::State;
 use crate::tenant::Workload;
 
@@ -15,7 +15,7 @@ pub struct TenantForecast {
     pub share: Vec<f64>,
     /// The GPUs that its jobs have, or will have as soon as others have left them, by type.
     pub holds: Vec<u32>,
-    /// Its balance in GPU-rounds, by type: + still to get, - used ahead of its share.
+    /// The balance of its workloads with jobs in GPU-rounds, by type: + turns due, - used more than its turns.
     pub deficit: Vec<f64>,
     /// GPUs that its jobs could use together, its limit apart.
     pub wanted: u64,
@@ -58,7 +58,7 @@ pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
     let mut forecast = TenantForecast {
         share: sum(Workload::share_on),
         holds: types.clone().map(|j| own().map(|w| w.used_on(j)).sum()).collect(),
-        deficit: sum(Workload::deficit_on),
+        deficit: sum(Workload::balance_on),
         wanted: live.map(|w| w.usable(&capacity)).sum(),
         running: jobs().count() - waiting - held,
         waiting,
@@ -120,24 +120,37 @@ fn sentence(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
             held => format!("wants nothing: {} held", jobs(held)),
         };
     }
-    format!("{}; {}", entitled(state, tenant, of), has(of))
+    let left_out = left_out(state, tenant).filter(|_| of.effective_weight.is_some());
+    let parts = [Some(entitled(state, tenant, of)), left_out, Some(has(of))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Its workloads that have no share because they cannot be part of the problem.
+fn left_out(state: &State, tenant: TenantKey) -> Option<String> {
+    let own = state.tenants()[tenant.0].workloads.iter();
+    let left_out: Vec<String> = own
+        .filter_map(|&w| {
+            let reason = state.entitlement().why_left_out(w)?;
+            Some(format!("has no share for workload {}: {reason}", state.workloads()[w.0].name))
+        })
+        .collect();
+    (!left_out.is_empty()).then(|| left_out.join("; "))
 }
 
 /// What it is entitled to, and what decides that.
 fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
     let Some(weight) = of.effective_weight else {
-        let own = state.tenants()[tenant.0].workloads.iter();
-        let left_out = own.filter_map(|&w| {
-            let reason = state.entitlement().why_left_out(w)?;
-            Some(format!("has no share for workload {}: {reason}", state.workloads()[w.0].name))
-        });
-        let left_out: Vec<String> = left_out.collect();
-        if !left_out.is_empty() {
-            return left_out.join("; ");
-        }
-        return match of.wanted {
-            0 => "has no share: its jobs can run nowhere as things are".into(),
-            _ => "has its first share in the next round".into(),
+        return match (of.wanted, left_out(state, tenant)) {
+            (_, Some(left_out)) => left_out,
+            (0, None) => match of.limit.filter(|_| is_over_limit(state, tenant)) {
+                Some(limit) => {
+                    format!(
+                        "has no share: its jobs need more GPUs at once than its limit of {limit}"
+                    )
+                }
+                None => "has no share: its jobs can run nowhere as things are".into(),
+            },
+            (_, None) => "has its first share in the next round".into(),
         };
     };
     let share: f64 = of.share.iter().sum();
@@ -167,6 +180,13 @@ fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
     }
 }
 
+/// Whether each of its jobs is larger than the tenant's limit.
+fn is_over_limit(state: &State, tenant: TenantKey) -> bool {
+    let own = state.tenants()[tenant.0].workloads.iter().map(|w| &state.workloads()[w.0]);
+    own.flat_map(|w| w.classes.iter().filter(|c| c.live > 0).map(|c| c.workers > w.cap))
+        .all(|is_larger| is_larger)
+}
+
 /// What it has, and its balance.
 fn has(of: &TenantForecast) -> String {
     let holds: u32 = of.holds.iter().sum();
@@ -175,12 +195,9 @@ fn has(of: &TenantForecast) -> String {
         0 => String::new(),
         waiting => format!(", {} waiting", jobs(waiting)),
     };
-    let balance = match balance {
-        b if b > SAME => format!("; balance +{b:.2} GPU-rounds still to get"),
-        b if b < -SAME => format!("; balance {b:.2} GPU-rounds used ahead of its share"),
-        _ => String::new(),
-    };
-    format!("it holds {holds}{waits}{balance}")
+    let balance = balance_in_words(balance, of.waiting > 0);
+    let balance = balance.map_or(String::new(), |balance| format!("; {balance}"));
+    format!("it holds {}{waits}{balance}", gpus(holds))
 }
 
 fn jobs(count: usize) -> String {

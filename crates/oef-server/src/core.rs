@@ -10,8 +10,8 @@ use crate::store::{Ledger, Snapshot, StoredRecord};
 use crate::view::RoundDocument;
 use crate::world::World;
 use oef_api::types::{
-    GroupPut, JobBatch, JobPatch, NodePatch, NotificationCreate, Problem, SettingsPatch, Submitted,
-    TenantCreate, TenantPatch, WorkloadPut,
+    ApiError, GroupPut, JobBatch, JobPatch, NodePatch, NotificationCreate, SettingsPatch,
+    Submitted, TenantCreate, TenantPatch, WorkloadPut,
 };
 use oef_executor::{Cursor, Executor};
 use std::io::Read;
@@ -51,6 +51,8 @@ pub enum Wish {
     Cancel(u64),
     /// Change a job.
     PatchJob(u64, JobPatch),
+    /// Submit a job again as it was.
+    Resubmit(u64),
     /// Tell somebody of jobs.
     AddNotification(NotificationCreate),
     /// Set up a group.
@@ -65,6 +67,8 @@ pub enum Wish {
     PutWorkload(String, String, WorkloadPut),
     /// Take a node out, or back in.
     PatchNode(String, NodePatch),
+    /// Drop a plan to take a node out.
+    DropWindow(u64),
     /// Other settings.
     PatchSettings(SettingsPatch),
 }
@@ -136,11 +140,12 @@ impl Core {
     }
 
     /// Asks for something as an admin; the answer is there when what it changes is durable.
-    pub fn ask(&mut self, wish: Wish) -> Result<Option<Submitted>, Problem> {
+    pub fn ask(&mut self, wish: Wish) -> Result<Option<Submitted>, ApiError> {
         let command = match wish {
             Wish::Submit(batch, key) => Command::Submit { batch, key, create_tenants: true },
             Wish::Cancel(job) => Command::Cancel { job },
             Wish::PatchJob(job, patch) => Command::PatchJob { job, patch },
+            Wish::Resubmit(job) => Command::Resubmit { job },
             Wish::AddNotification(notification) => Command::AddNotification(notification),
             Wish::PutGroup(name, group) => Command::PutGroup { name, group },
             Wish::CreateTenant(tenant) => Command::CreateTenant(tenant),
@@ -150,6 +155,7 @@ impl Core {
                 Command::PutWorkload { tenant, name, workload }
             }
             Wish::PatchNode(name, patch) => Command::PatchNode { name, patch },
+            Wish::DropWindow(id) => Command::DropWindow { id },
             Wish::PatchSettings(patch) => Command::PatchSettings(patch),
         };
         let (reply, mut answer): (Reply, _) = oneshot::channel();

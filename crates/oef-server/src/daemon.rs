@@ -11,7 +11,6 @@ mod subscription;
 pub use gauges::{Gauges, GpuGauges, ReadingGauges, TenantGauges};
 pub(crate) use live::Sample;
 pub use metrics::{Measure, Metrics, NoMetrics, NoticeEnd};
-pub use reads::Page;
 pub use subscription::{Delivery, Subscription};
 
 use crate::caller::Caller;
@@ -19,7 +18,7 @@ use crate::engine::{self, Budgets, Message, Shared};
 use crate::notify::NotifySettings;
 use crate::secret;
 use crate::store::{Archive, Keep, StoreError};
-use crate::terminal::TerminalAccess;
+use crate::terminal::TerminalEndpoint;
 use crate::world::World;
 use oef_api::types::SettingsPatch;
 use oef_executor::{Executor, ExecutorError, Shell};
@@ -60,7 +59,7 @@ pub struct Options {
     /// What notifications may do.
     pub notify: Arc<NotifySettings>,
     /// How jobs in a terminal reach the daemon; none: they cannot.
-    pub terminal: Option<Arc<TerminalAccess>>,
+    pub terminal: Option<Arc<TerminalEndpoint>>,
 }
 
 impl Options {
@@ -142,6 +141,15 @@ pub enum StartError {
         /// What is wrong.
         why: String,
     },
+    /// What was started is more than the journal knows: it is shorter than it was.
+    #[error(
+        "{what}: an older copy was put in its place. Put the whole folder as it was in place; or, if this is all that is \
+         left, take it as it is with `oef journal accept`: what runs of these jobs is then killed, and their files stay"
+    )]
+    Beyond {
+        /// Which jobs.
+        what: String,
+    },
     /// The first records could not be written.
     #[error("the journal cannot be written: the disk may be full; the log says more")]
     NotDurable,
@@ -168,7 +176,7 @@ struct Inner {
     inbox: Sender<Message>,
     owner: Option<String>,
     notify: Arc<NotifySettings>,
-    terminal: Option<Arc<TerminalAccess>>,
+    terminal: Option<Arc<TerminalEndpoint>>,
     since: Instant,
 }
 
@@ -218,7 +226,7 @@ impl Daemon {
     }
 
     /// How jobs in a terminal reach the daemon.
-    pub(crate) fn terminal(&self) -> Option<&TerminalAccess> {
+    pub(crate) fn terminal(&self) -> Option<&TerminalEndpoint> {
         self.inner.terminal.as_deref()
     }
 

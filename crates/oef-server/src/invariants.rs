@@ -5,12 +5,12 @@
 
 use crate::world::{JobEntry, World};
 use oef_api::types::JobState;
-use oef_sched::{JobId, deficit_bound};
+use oef_sched::{JobId, deficit_bound, deficit_bound_ever};
 use std::collections::BTreeMap;
 use std::fmt;
 use strum::IntoStaticStr;
 
-/// Deficits may be so many times their bound: one that was within it before a change of the cluster may stay.
+/// Deficits may be so many times their bound: one that was within it before a change of cluster or settings may stay.
 const DEFICIT_SLACK: f64 = 4.0;
 /// Below this a deficit is never an alarm: small clusters have small bounds.
 const DEFICIT_LEAST: f64 = 8.0;
@@ -171,13 +171,10 @@ fn accounts<'a>(world: &World, jobs: impl Iterator<Item = (JobId, &'a JobEntry)>
 
 /// Deficits stay near their bound; the largest bound so far counts.
 fn deficits(world: &World, largest: &mut Vec<f64>) -> Checked {
-    let cluster = world.sched.cluster();
-    let types = cluster.types().len();
-    largest.resize(types, 0.0);
-    // Nodes that are down count: what was owed while they were there may stay.
-    let all: usize = cluster.nodes().iter().map(|node| node.gpus()).sum();
+    largest.resize(world.sched.cluster().types().len(), 0.0);
+    let ever = deficit_bound_ever(&world.sched).max(DEFICIT_LEAST);
     for (gpu, largest) in largest.iter_mut().enumerate() {
-        let bound = deficit_bound(&world.sched, gpu).max(all as f64).max(DEFICIT_LEAST);
+        let bound = deficit_bound(&world.sched, gpu).max(ever);
         *largest = largest.max(bound);
         for workload in world.sched.workloads() {
             let deficit = workload.deficit_on(gpu);

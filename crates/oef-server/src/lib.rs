@@ -13,7 +13,6 @@
 
 mod access;
 pub mod caller;
-pub mod checkpoints;
 pub mod config;
 pub mod core;
 pub mod daemon;

@@ -50,7 +50,7 @@ pub(crate) fn check(config: &Config, mode: &Mode, talk: &Talk) -> Result<Ready, 
         }
         _ => None,
     };
-    if let Err(why) = check_tools(&config.checkpoints.for_executor()) {
+    if let Err(why) = check_tools(&config.checkpoints) {
         note("checkpoints.place", why.into());
     }
     let devices = match config.executor.kind {

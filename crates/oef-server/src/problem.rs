@@ -1,6 +1,6 @@
 //! Kinds of problems that callers are told about, each with its status and its title.
 
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 
 /// The kinds: stable words for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +46,9 @@ impl Kind {
     }
 
     /// A problem of this kind. The detail names the value.
-    pub fn problem(self, detail: impl Into<String>) -> Problem {
+    pub fn problem(self, detail: impl Into<String>) -> ApiError {
         let (kind, status, title) = self.parts();
-        Problem {
+        ApiError {
             kind: kind.into(),
             status,
             title: title.into(),
@@ -92,14 +92,14 @@ pub trait More {
     fn field(self, field: impl Into<String>) -> Self;
 }
 
-impl More for Problem {
+impl More for ApiError {
     fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     fn maybe_hint(self, hint: Option<String>) -> Self {
-        Problem { hint, ..self }
+        ApiError { hint, ..self }
     }
 
     fn field(mut self, field: impl Into<String>) -> Self {

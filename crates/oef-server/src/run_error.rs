@@ -2,7 +2,7 @@
 
 use crate::daemon::StartError;
 use crate::http::TlsError;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use oef_executor::ExecutorError;
 use oef_executor::checkpoints::ToolsMissing;
 use oef_executor::gpus::{MpsError, SpecError};
@@ -95,10 +95,10 @@ pub enum RunError {
     },
     /// A group or tenant of the settings was refused.
     #[error("a group or tenant of the settings could not be created: {0}")]
-    First(Problem),
+    First(ApiError),
     /// The system gave no random numbers.
     #[error("there is no token for the owner: {0}")]
-    Secret(Problem),
+    Secret(ApiError),
     /// It has stopped, and could not write down what happened last.
     #[error(
         "stopped, but the journal could not be written: {0}; nothing was acknowledged since then"

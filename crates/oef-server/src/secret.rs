@@ -1,7 +1,7 @@
 //! Secrets of tokens: made here, shown once, kept as a hash.
 
 use crate::problem::Kind;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub struct Secret {
 }
 
 /// Makes a secret from the system's randomness.
-pub fn new() -> Result<Secret, Problem> {
+pub fn new() -> Result<Secret, ApiError> {
     let mut bytes = [0u8; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         Kind::Unavailable.problem(format!("the system has no randomness to give: {error}"))

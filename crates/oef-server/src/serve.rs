@@ -14,13 +14,14 @@ use crate::run_error::RunError;
 use crate::secret;
 use crate::slurm::{self, ExecutorKind};
 use crate::socket::SocketServing;
-use crate::terminal::{self, TerminalAccess};
+use crate::terminal::{self, TerminalEndpoint};
 use crate::up::{self, Mode};
 use crate::watchful;
 use oef_api::client::SOCKET;
-use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
+use oef_api::types::{Access, ApiError, GroupPut, JobState, TenantCreate};
 use oef_executor::Executor;
 use oef_executor::local::{LocalConfig, LocalExecutor};
+use oef_executor::slurm::uid_of;
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ impl Started {
         // Everything that can be wrong with the settings comes before the state folder is touched.
         let Ready { state_dir, tls, devices } = preflight::check(config, mode, talk)
             .map_err(|refused| RunError::Refused(refused.into_iter().map(|r| r.why).collect()))?;
-        let checkpoints = config.checkpoints.for_executor();
+        let checkpoints = config.checkpoints.clone();
         let listener = listen(config.listen)?;
         let address = listener
             .local_addr()
@@ -122,7 +123,7 @@ fn start(
     executor: Arc<dyn Executor>,
     exporter: &Exporter,
     secret: &str,
-    terminal: Option<Arc<TerminalAccess>>,
+    terminal: Option<Arc<TerminalEndpoint>>,
 ) -> Result<Daemon, RunError> {
     let passed = config.jobs.pass_env.iter();
     let options = Options {
@@ -150,9 +151,9 @@ fn terminal(
     config: &Config,
     state: &Path,
     listens: SocketAddr,
-) -> Result<Option<Arc<TerminalAccess>>, RunError> {
+) -> Result<Option<Arc<TerminalEndpoint>>, RunError> {
     let Some(server) = terminal::address_for_jobs(config, listens) else { return Ok(None) };
-    let access = TerminalAccess::open(state, server, config.tls.ca.as_deref());
+    let access = TerminalEndpoint::open(state, server, config.tls.ca.as_deref());
     access.map(|access| Some(Arc::new(access))).map_err(RunError::Runtime)
 }
 
@@ -181,8 +182,9 @@ async fn serve(
     app.keep_sessions_in(state_dir.join("sessions.json"));
     let link = app.owner_link();
     let listener = listener.try_clone().map_err(RunError::Runtime)?;
-    let serving = Serving::begin(app.clone(), listener, tls.clone()).map_err(RunError::Runtime)?;
-    let socket = open_socket(&app, config, talk)?;
+    let mut serving =
+        Serving::begin(app.clone(), listener, tls.clone()).map_err(RunError::Runtime)?;
+    let mut socket = open_socket(&app, config, mode, talk)?;
     let server = up::url(*address, tls.is_some());
     app.listens_at(&server);
     let ca = config.tls.ca.as_ref().map(|path| path.display().to_string());
@@ -191,14 +193,22 @@ async fn serve(
     let files = up::access_paths(state_dir, &server, talk);
     let files = AccessFiles::write(&access, files)
         .map_err(|(path, why)| RunError::AccessFile { path, why })?;
-    talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode, link.as_deref()));
+    talk(&up::welcome(
+        &server,
+        &started.gpus,
+        state_dir,
+        files.first(),
+        mode,
+        config.trust_tenants,
+        link.as_deref(),
+    ));
     let following = match config.executor.kind {
         ExecutorKind::Slurm => slurm::follow(&config.slurm, state_dir, daemon, talk)?,
         ExecutorKind::Local => None,
     };
     let demo =
         mode.is_demo().then(|| tokio::spawn(demo::run(daemon.clone(), started.program.clone())));
-    signals.next().await;
+    until_told(&mut signals, &mut serving, socket.as_mut()).await;
     // Whoever asks twice does not want to wait.
     tokio::spawn(async move {
         signals.next().await;
@@ -220,12 +230,44 @@ async fn serve(
     Ok(())
 }
 
+/// Waits for a signal. A daemon whom nobody can reach any more ends at once: its jobs go on, and the next one is reached.
+async fn until_told(
+    signals: &mut Signals,
+    serving: &mut Serving,
+    socket: Option<&mut SocketServing>,
+) {
+    let local = async {
+        match socket {
+            Some(socket) => socket.ended().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = signals.next() => {}
+        why = serving.ended() => watchful::end("the server", &why),
+        why = local => watchful::end("the local socket", &why),
+    }
+}
+
+/// Where the socket for people on this machine is: where the settings say, or at the usual place for a daemon that is
+/// there for the whole machine.
+fn socket_path(config: &Config, mode: &Mode, is_root: bool) -> Option<PathBuf> {
+    let is_for_all = is_root && matches!(mode, Mode::Serve { .. });
+    config.socket.path.clone().or_else(|| is_for_all.then(|| SOCKET.into()))
+}
+
 /// The socket for people on this machine. Where nobody named its path, a daemon does without.
-fn open_socket(app: &App, config: &Config, talk: &Talk) -> Result<Option<SocketServing>, RunError> {
+fn open_socket(
+    app: &App,
+    config: &Config,
+    mode: &Mode,
+    talk: &Talk,
+) -> Result<Option<SocketServing>, RunError> {
     let is_root = rustix::process::getuid().is_root();
-    let usual = (is_root && config.executor.kind == ExecutorKind::Slurm).then(|| SOCKET.into());
-    let Some(path) = config.socket.path.clone().or(usual) else { return Ok(None) };
-    match SocketServing::begin(app.router(), &path) {
+    let Some(path) = socket_path(config, mode, is_root) else { return Ok(None) };
+    let operators = config.socket.operators.iter().filter_map(|name| uid_of(name));
+    let operators = operators.map(|user| user.uid).chain([0, rustix::process::getuid().as_raw()]);
+    match SocketServing::begin(app.router(), &path, operators.collect()) {
         Ok(socket) => Ok(Some(socket)),
         Err(why) if config.socket.path.is_some() => Err(RunError::Socket { path, why }),
         Err(why) => {
@@ -249,7 +291,7 @@ async fn stop(daemon: Daemon, serving: Serving, policy: StopPolicy) {
 }
 
 /// The groups and tenants of the file, in a new state folder.
-async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
+async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), ApiError> {
     let admin = Caller::admin();
     for group in &config.groups {
         let put = GroupPut {
@@ -300,6 +342,27 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_of_the_machine_has_a_socket_whatever_runs_its_jobs() {
+        let (serve, up) = (Mode::Serve { file: "x".into() }, Mode::Up { demo: false });
+        let usual = Some(PathBuf::from(SOCKET));
+        for text in ["", "[executor]\nkind = \"slurm\"\n"] {
+            let config = Config::check(text).expect("right");
+            assert_eq!(socket_path(&config, &serve, true), usual, "{text}");
+            assert_eq!(socket_path(&config, &serve, false), None, "{text}");
+            assert_eq!(socket_path(&config, &up, true), None, "one person's own: {text}");
+        }
+        let named = Config::check("[socket]\npath = \"/x/oef.sock\"\n").expect("right");
+        for mode in [serve, up] {
+            assert_eq!(socket_path(&named, &mode, false), Some("/x/oef.sock".into()));
         }
     }
 }

@@ -181,6 +181,12 @@ pub(crate) fn who_listens(address: SocketAddr) -> String {
     }
 }
 
+/// Who is separated from whom.
+const ONE_DOMAIN: &str = "trust: jobs run as the user of this daemon, so whoever can submit one can do all that this user can; tokens for \
+                          tenants are refused (--trust-tenants allows them)\n";
+const TRUSTED: &str = "trust: jobs run as the user of this daemon, so every tenant with a token can do all that this user can \
+                       (--trust-tenants)\n";
+
 /// What is said when all is ready.
 pub(crate) fn welcome(
     server: &str,
@@ -188,6 +194,7 @@ pub(crate) fn welcome(
     state_dir: &Path,
     access: Option<&Path>,
     mode: &Mode,
+    trusts: bool,
     link: Option<&str>,
 ) -> String {
     let mut text = format!("OEF is up at {server} with {gpus}\nstate: {}\n", state_dir.display());
@@ -198,6 +205,12 @@ pub(crate) fn welcome(
         text += &format!(
             "page: {server}{path}\n      (logs one browser in; `oef open` makes another link)\n"
         );
+    }
+    if let Mode::Up { .. } = mode {
+        text += match trusts {
+            false => ONE_DOMAIN,
+            true => TRUSTED,
+        };
     }
     text += match mode {
         Mode::Serve { .. } => "ready",
@@ -273,5 +286,19 @@ mod tests {
     fn gpus_in_words() {
         let devices = gpus::emulated("a=2,b=1").expect("right");
         assert_eq!(in_words(&devices), "2 a, 1 b (emulated)");
+    }
+
+    #[test]
+    fn one_persons_daemon_says_that_it_is_one_domain_of_trust() {
+        let said = |mode: &Mode, trusts| {
+            welcome("http://h", "1 a", Path::new("/s"), None, mode, trusts, None)
+        };
+        let up = Mode::Up { demo: false };
+        assert!(
+            said(&up, false)
+                .contains("can do all that this user can; tokens for tenants are refused")
+        );
+        assert!(said(&up, true).contains("every tenant with a token can do all"));
+        assert!(!said(&Mode::Serve { file: "x".into() }, false).contains("trust:"));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use oef_api::client::ClientError;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use oef_core::SolveError;
 use oef_core::change::WhatIfError;
 use oef_sim::generate::GenerateError;
@@ -104,7 +104,7 @@ impl From<ClientError> for Failure {
 /// What a refusal of the daemon means for a script: a value that is wrong, wherever that was noticed, is bad
 /// input; a limit is a limit; and what is left is the server's own no. A job that is not there may be another
 /// tenant's, so that is a no.
-pub fn exit_of(problem: &Problem) -> Exit {
+pub fn exit_of(problem: &ApiError) -> Exit {
     match (problem.status, problem.kind.as_str()) {
         (_, "limit_reached") | (413, _) => Exit::Limit,
         (_, kind) if kind.starts_with("unknown_") => Exit::BadInput,

@@ -5,9 +5,18 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+/// The file that was named for a result: none, and none called `-`, is standard output.
+pub fn unless_stdout(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| path.as_os_str() != "-")
+}
+
 /// Says before the work, which may take minutes, that a file has no place to go.
 pub fn check_place(path: &Path) -> Result<(), Failure> {
     let place = || path.display().to_string();
+    if path.as_os_str() == "-" {
+        let complaint = Complaint::new("this is written to a file, not to standard output");
+        return Err(complaint.at("-").hint("name a file, such as report.html").into());
+    }
     if path.is_dir() {
         let complaint = Complaint::new("one file is to be written, and this is a directory");
         return Err(complaint.at(place()).hint("name a file, such as report.html").into());
@@ -82,6 +91,7 @@ mod tests {
     fn what_cannot_be_written_is_told_and_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         assert!(check_place(dir.path()).is_err());
+        assert!(check_place(Path::new("-")).is_err(), "no file called `-` is left behind");
         assert!(check_place(&dir.path().join("no/report.html")).is_err());
         assert!(write(&dir.path().join("no/report.html"), "text").is_err());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

@@ -1,5 +1,6 @@
 //! Names as people wrote them, made safe for a terminal.
 
+use oef_api::check::is_unseen;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Longer names are cut in tables, so that one of them cannot push the figures off the screen.
@@ -10,7 +11,7 @@ const NAME_WIDTH_MAX: usize = 36;
 pub fn safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
+        if is_misleading(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -46,9 +47,10 @@ pub fn cut(name: &str, width: usize) -> String {
     cut
 }
 
-/// Line separators, direction overrides, zero-width characters.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+/// What no name may have, but for two kinds that text has for good reasons: how an emoji looks (`⚠️`), and the empty
+/// field of a plot in Braille dots.
+pub fn is_misleading(c: char) -> bool {
+    is_unseen(c) && !matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{2800}')
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl Printer {
     }
 
     /// Writes a result over the one before, where a terminal is watched; else below it.
-    pub fn again(&self, text: &str) -> Result<Exit, Failure> {
+    pub fn redraw(&self, text: &str) -> Result<Exit, Failure> {
         // Home, then each line up to its end, then what is left of the screen: nothing flickers.
         let over = format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"));
         let is_watched = io::stdout().is_terminal();

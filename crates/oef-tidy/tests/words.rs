@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In small letters; what to write instead.
-const GONE: [(&str, &str); 43] = [
+const GONE: [(&str, &str); 44] = [
     ("a mistake of the daemon", "internal error"),
     ("a mistake of ours", "an error in OEF"),
     ("something is in the way", "conflict: and what it is"),
@@ -21,8 +21,9 @@ const GONE: [(&str, &str); 43] = [
     ("beyond all that there is", "page out of range"),
     ("whom would it reach", "it is the same for every host"),
     ("until it is told or measured", "estimated"),
-    ("it was owed -", "used ahead of its share"),
-    ("is owed -", "used ahead of its share"),
+    ("it was owed -", "used more than its turns"),
+    ("is owed -", "used more than its turns"),
+    ("ahead of its share", "more than its turns: a balance says nothing of what was delivered"),
     ("is none of", "is not one of"),
     ("none of its business", "not for the caller"),
     ("that there is none of", "that does not exist"),

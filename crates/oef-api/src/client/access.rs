@@ -30,7 +30,7 @@ pub enum AccessError {
     },
     /// There is no place where an access file could be.
     #[error("no daemon is known: OEF_SERVER is not set, and neither XDG_STATE_HOME nor HOME is")]
-    Homeless,
+    NoFolder,
     /// A server without a token.
     #[error("OEF_SERVER is {server}, but OEF_TOKEN is not set")]
     NoToken {
@@ -68,7 +68,7 @@ impl AccessError {
     /// The way out.
     pub fn hint(&self) -> String {
         match self {
-            AccessError::None { .. } | AccessError::Homeless => {
+            AccessError::None { .. } | AccessError::NoFolder => {
                 "start a daemon on this machine with `oef up`, or set OEF_SERVER and OEF_TOKEN".into()
             }
             AccessError::NoToken { .. } => {
@@ -95,7 +95,7 @@ impl Access {
     pub fn find() -> Result<Access, AccessError> {
         let found = find(&variable);
         match (&found, unix::usual()) {
-            (Err(AccessError::None { .. } | AccessError::Homeless), Some(path)) => Ok(Access {
+            (Err(AccessError::None { .. } | AccessError::NoFolder), Some(path)) => Ok(Access {
                 server: unix::address_of(&path),
                 token: String::new(),
                 ca: None,
@@ -139,7 +139,7 @@ fn find(env: Env<'_>) -> Result<Access, AccessError> {
     let named = env(ACCESS).map(PathBuf::from);
     let read = match named.or_else(|| file_in(env)) {
         Some(path) => read(&path),
-        None => Err(AccessError::Homeless),
+        None => Err(AccessError::NoFolder),
     };
     match (server, read) {
         // The token of one server is not shown to another.

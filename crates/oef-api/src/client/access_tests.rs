@@ -65,7 +65,7 @@ fn what_is_missing_or_wrong_is_told_with_the_way_out() {
     let error = ask(None, &[("HOME", "/nowhere")]).expect_err("nothing");
     assert!(error.to_string().contains("/nowhere/.local/state/oef/access.json"), "{error}");
     assert!(error.hint().contains("oef up"));
-    assert!(matches!(ask(None, &[]), Err(AccessError::Homeless)));
+    assert!(matches!(ask(None, &[]), Err(AccessError::NoFolder)));
     let damaged = ask(Some(&folder("{\"server\":", 0o600)), &[]).expect_err("damaged");
     assert!(matches!(damaged, AccessError::Damaged { .. }), "{damaged}");
 }

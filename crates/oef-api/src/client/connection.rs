@@ -4,7 +4,7 @@ use super::error::{ClientError, Reach};
 use super::unix;
 use crate::PREFIX;
 use crate::parsed::recorded;
-use crate::types::{Access, Problem};
+use crate::types::{Access, ApiError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
@@ -157,7 +157,7 @@ impl Client {
             Ok(text) => text,
             Err(error) => return error,
         };
-        match serde_json::from_str::<Problem>(&text) {
+        match serde_json::from_str::<ApiError>(&text) {
             Ok(problem) => ClientError::Refused(Box::new(problem)),
             Err(_) if status == StatusCode::UNAUTHORIZED => {
                 ClientError::Refused(Box::new(unauthorized()))
@@ -235,8 +235,8 @@ fn beginning(text: &str) -> String {
     if shown.is_empty() { "nothing".into() } else { shown }
 }
 
-fn unauthorized() -> Problem {
-    Problem {
+fn unauthorized() -> ApiError {
+    ApiError {
         kind: "unauthorized".into(),
         status: 401,
         title: "Unauthorized".into(),

@@ -1,7 +1,7 @@
 //! What goes wrong between a client and the daemon.
 
 use super::AccessError;
-use crate::types::Problem;
+use crate::types::ApiError;
 use thiserror::Error;
 
 /// Why there is no answer.
@@ -22,7 +22,7 @@ pub enum ClientError {
     },
     /// The daemon refuses.
     #[error("{0}")]
-    Refused(Box<Problem>),
+    Refused(Box<ApiError>),
     /// What answers does not speak this protocol.
     #[error("{server} gave an answer that is not understood: {detail}")]
     Protocol {
@@ -69,7 +69,7 @@ impl ClientError {
     }
 
     /// The problem, where the daemon refused.
-    pub fn problem(&self) -> Option<&Problem> {
+    pub fn problem(&self) -> Option<&ApiError> {
         match self {
             ClientError::Refused(problem) => Some(problem),
             _ => None,

@@ -1,39 +1,27 @@
 //! Addresses: names in paths and values in queries, escaped.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use serde_json::Value;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+
+/// All but what means nothing in an address.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A name as one segment of a path.
 pub fn segment(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
+    match name {
+        // A segment of dots alone would be taken as a step in the path.
+        "." | ".." => name.replace('.', "%2E"),
+        _ => utf8_percent_encode(name, ESCAPED).to_string(),
     }
-    // A segment of dots alone would be taken as a step in the path.
-    if out == "." || out == ".." { out.replace('.', "%2E") } else { out }
 }
 
 /// The fields of a query that are set, as `?a=1&b=2`; nothing where none is.
 pub fn query(query: &impl Serialize) -> String {
-    let Ok(Value::Object(fields)) = serde_json::to_value(query) else { return String::new() };
-    let mut out = String::new();
-    // In the order of the names, whatever order the map keeps.
-    for (name, value) in fields.into_iter().collect::<BTreeMap<_, _>>() {
-        let text = match value {
-            Value::Null => continue,
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        let mark = if out.is_empty() { '?' } else { '&' };
-        let _ = write!(out, "{mark}{}={}", segment(&name), segment(&text));
-    }
-    out
+    let text = serde_urlencoded::to_string(query).unwrap_or_default();
+    let mut fields: Vec<&str> = text.split('&').filter(|field| !field.is_empty()).collect();
+    // In the order of the names, whatever order the type has.
+    fields.sort();
+    if fields.is_empty() { String::new() } else { format!("?{}", fields.join("&")) }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use super::path::{query, segment};
 use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, JobPatch, Jobs, JobsQuery,
     LogChunk, LogQuery, LoginCode, NewNotification, NewToken, Node, NodePatch, Notification,
-    NotificationCreate, Notifications, Round, RoundProblem, Rounds, Settings, SettingsPatch,
-    SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate,
-    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
+    NotificationCreate, Notifications, PageQuery, Round, RoundProblem, Rounds, Settings,
+    SettingsPatch, SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants,
+    TokenCreate, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut,
+    Workloads, WorkloadsQuery,
 };
 use serde::Serialize;
 use std::thread;
@@ -19,17 +20,6 @@ use ureq::http::Method;
 const SUBMIT_TRIES_MAX: u32 = 4;
 /// And after so long, twice as long every time.
 const SUBMIT_PAUSE: Duration = Duration::from_millis(250);
-
-/// What follows a page's mark.
-#[derive(Serialize)]
-struct PageQuery<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<&'a str>,
-}
 
 /// An empty body where one is needed.
 #[derive(Serialize)]
@@ -113,7 +103,7 @@ impl Client {
 
     /// A page of tenants.
     pub fn tenants(&self, after: Option<&str>) -> Result<Tenants, ClientError> {
-        self.get(&format!("/tenants{}", page(None, after)))
+        self.get(&format!("/tenants{}", page(after)))
     }
 
     /// A tenant.
@@ -143,7 +133,7 @@ impl Client {
 
     /// A page of groups.
     pub fn groups(&self, after: Option<&str>) -> Result<Groups, ClientError> {
-        self.get(&format!("/groups{}", page(None, after)))
+        self.get(&format!("/groups{}", page(after)))
     }
 
     /// Creates or changes a group.
@@ -162,7 +152,8 @@ impl Client {
         tenant: Option<&str>,
         after: Option<&str>,
     ) -> Result<Workloads, ClientError> {
-        self.get(&format!("/workloads{}", page(tenant, after)))
+        let (tenant, after) = (tenant.map(String::from), after.map(String::from));
+        self.get(&format!("/workloads{}", query(&WorkloadsQuery { tenant, limit: None, after })))
     }
 
     /// A workload with its profile's history.
@@ -203,7 +194,8 @@ impl Client {
 
     /// A page of rounds, the newest first.
     pub fn rounds(&self, limit: Option<u32>, after: Option<&str>) -> Result<Rounds, ClientError> {
-        self.get(&format!("/rounds{}", query(&PageQuery { tenant: None, limit, after })))
+        let after = after.map(String::from);
+        self.get(&format!("/rounds{}", query(&PageQuery { limit, after })))
     }
 
     /// A round with its certificate; none: the current one.
@@ -241,7 +233,7 @@ impl Client {
 
     /// A page of tokens, without their secrets.
     pub fn tokens(&self, after: Option<&str>) -> Result<Tokens, ClientError> {
-        self.get(&format!("/tokens{}", page(None, after)))
+        self.get(&format!("/tokens{}", page(after)))
     }
 
     /// Creates a token; its secret is in the answer, this once.
@@ -251,7 +243,7 @@ impl Client {
 
     /// A page of notifications, without their secrets.
     pub fn notifications(&self, after: Option<&str>) -> Result<Notifications, ClientError> {
-        self.get(&format!("/notifications{}", page(None, after)))
+        self.get(&format!("/notifications{}", page(after)))
     }
 
     /// Adds a notification; the secret of a webhook is in the answer, this once.
@@ -278,6 +270,6 @@ impl Client {
     }
 }
 
-fn page(tenant: Option<&str>, after: Option<&str>) -> String {
-    query(&PageQuery { tenant, limit: None, after })
+fn page(after: Option<&str>) -> String {
+    query(&PageQuery { limit: None, after: after.map(String::from) })
 }

@@ -41,7 +41,7 @@ pub struct GpuTypeStatus {
     /// The memory of each, in GiB, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_gib: Option<f64>,
-    /// What one more would be worth, in normalised throughput; from the shares of the round.
+    /// Price of one in the shares of the round, in normalised throughput: 0 where more would help nobody. None without a GPU that is up.
     pub price: Option<f64>,
 }
 
@@ -87,16 +87,12 @@ pub struct Node {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeGpu {
     /// The part of the last moment in which it computed, from 0 to 1.
-    #[serde(default)]
     pub utilisation: Option<f64>,
     /// Bytes of its memory that are used.
-    #[serde(default)]
     pub memory_used: Option<u64>,
     /// Bytes of memory that it has.
-    #[serde(default)]
     pub memory_total: Option<u64>,
     /// For how long a job has held it without computing on it, in seconds; counted since the daemon's last start.
-    #[serde(default)]
     pub idle_s: Option<f64>,
 }
 

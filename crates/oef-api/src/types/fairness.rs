@@ -48,7 +48,6 @@ pub struct TenantFairness {
     /// Promised and delivered over time, the oldest first.
     pub history: Vec<FairnessPoint>,
     /// What the last 24 hours delivered; absent before its first round.
-    #[serde(default)]
     pub day: Option<DayFairness>,
 }
 

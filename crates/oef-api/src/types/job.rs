@@ -158,7 +158,7 @@ pub struct Job {
     /// As it was submitted. Left out of lists.
     pub spec: Option<JobSubmit>,
     /// Every change of its state, the oldest first. Left out of lists.
-    pub history: Option<Vec<Change>>,
+    pub history: Option<Vec<StateChange>>,
     /// Its runs, the oldest first. Left out of lists.
     pub runs: Option<Vec<Run>>,
 }
@@ -223,7 +223,8 @@ pub struct Measured {
 
 /// One change of a job's state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Change {
+#[schema(as = Change)]
+pub struct StateChange {
     /// When.
     pub at: Timestamp,
     /// To which state.

@@ -65,7 +65,7 @@ pub struct TenantLine {
     pub queued: Option<u32>,
     /// Its jobs that run; none: not for the caller.
     pub running: Option<u32>,
-    /// Its balance in GPU-rounds: + still to get, - used ahead of its share; none: not for the caller.
+    /// Its balance in GPU-rounds: + turns due, - used more than its turns; none: not for the caller.
     pub balance: Option<f64>,
 }
 

@@ -1,6 +1,7 @@
 //! Wire types, one file per noun.
 
 mod access;
+mod api_error;
 mod cluster;
 mod event;
 mod fairness;
@@ -11,7 +12,6 @@ mod job_submit;
 mod live;
 mod notification;
 mod page;
-mod problem;
 mod round;
 mod round_problem;
 mod scenario;
@@ -24,13 +24,15 @@ mod whatif;
 mod workload;
 
 pub use access::Access;
+pub use api_error::ApiError;
 pub use cluster::{
     Cluster, GpuRef, GpuTypeStatus, Node, NodeGpu, NodeHealth, NodePatch, NodeWindow,
 };
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
-    Change, Ending, Exit, Job, JobState, Measured, Progress, ReasonData, RestartBudget, Run, Why,
+    Ending, Exit, Job, JobState, Measured, Progress, ReasonData, RestartBudget, Run, StateChange,
+    Why,
 };
 pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream, SubmitQuery};
@@ -41,10 +43,12 @@ pub use live::{
     TimelineQuery,
 };
 pub use notification::{NewNotification, Notice, NoticeTry, Notification, NotificationCreate};
-pub use page::{Groups, Jobs, Notifications, Rounds, Tenants, Tokens, Workloads};
-pub use problem::Problem;
+pub use page::{
+    Groups, Jobs, Notifications, PageQuery, Rounds, Tenants, Tokens, Workloads, WorkloadsQuery,
+};
 pub use round::{
     Audit, Grant, LeftOut, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge,
+    SolverAnswer, SolverStatus,
 };
 pub use round_problem::{ProblemGpu, ProblemTenant, ProblemWorkload, RoundProblem};
 pub use scenario::{

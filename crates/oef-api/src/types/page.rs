@@ -2,7 +2,36 @@
 
 use super::{Group, Job, Notification, RoundSummary, Tenant, Token, Workload};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use serde_with::skip_serializing_none;
+use utoipa::{IntoParams, ToSchema};
+
+/// Which part of a list.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageQuery {
+    /// So many at most; 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    pub after: Option<String>,
+}
+
+/// Which workloads to list.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct WorkloadsQuery {
+    /// Of this tenant.
+    pub tenant: Option<String>,
+    /// So many at most; 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    pub after: Option<String>,
+}
 
 macro_rules! page {
     ($(#[$doc:meta])* $name:ident { $(#[$field_doc:meta])* $field:ident: $item:ty }) => {

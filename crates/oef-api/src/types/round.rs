@@ -46,6 +46,32 @@ pub struct SharesAge {
     pub left_out: Vec<LeftOut>,
 }
 
+/// How the shares of a round were computed, and how far they are proven.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SolverAnswer {
+    /// Whether they are proven to be the optimum of the mechanism's program.
+    pub status: SolverStatus,
+    /// How far they can be from the optimum, relative to it; left out where nobody knows.
+    pub gap: Option<f64>,
+    /// Whether ties between optima were broken to the end: no other answer is as good.
+    pub canonical: bool,
+    /// The method, in a few words.
+    pub method: String,
+    /// The same in a sentence.
+    pub sentence: String,
+}
+
+/// How far an answer is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SolverStatus {
+    /// Proven to be the optimum.
+    Optimal,
+    /// Within what there is, and not proven to be the optimum.
+    Feasible,
+}
+
 /// A workload that is left out of the shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeftOut {
@@ -75,7 +101,7 @@ pub struct Round {
     pub reference: Option<String>,
     /// Total normalised throughput of the shares.
     pub total: f64,
-    /// Value of one more GPU of each type, in total throughput.
+    /// Price of a GPU of each type, in throughput: 0 where more GPUs of the type would help nobody.
     pub prices: BTreeMap<String, f64>,
     /// Who was entitled to what.
     pub shares: Vec<ShareEntry>,
@@ -85,6 +111,9 @@ pub struct Round {
     pub placements: Vec<Placement>,
     /// Whether the shares were fresh.
     pub shares_age: SharesAge,
+    /// How the shares were computed; left out where there was nothing to share, and by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solver: Option<SolverAnswer>,
     /// What each fairness property measured; none while there is nothing to share.
     pub audit: Option<Audit>,
     /// How long planning took, without the shares.
@@ -109,7 +138,7 @@ pub struct ShareEntry {
     pub throughput: f64,
     /// Normalised throughput of an equal split.
     pub equal_split: f64,
-    /// Its balance in GPU-rounds, by type, when the round began: + still to get, - used ahead of its share.
+    /// Its balance in GPU-rounds, by type, when the round began: + turns due, - used more than its turns.
     pub deficit: BTreeMap<String, f64>,
 }
 
@@ -146,6 +175,8 @@ pub struct Placement {
 pub struct Audit {
     /// No more handed out than there is.
     pub capacity: Property,
+    /// Nobody has more GPUs than it can use; left out by older versions.
+    pub demand: Option<Property>,
     /// Everybody has what it can use of its guarantees; left out where there are no guarantees and limits.
     pub guarantee: Option<Property>,
     /// Nobody is above its limit of a gpu type; left out where there are no guarantees and limits.

@@ -65,11 +65,11 @@ pub struct ScenarioAnswer {
     pub reference: String,
     /// The gpu types.
     pub types: Vec<ScenarioType>,
-    /// Total normalised throughput before.
+    /// Total normalised throughput before, of the tenants that are listed.
     pub total_before: f64,
     /// And after.
     pub total_after: f64,
-    /// Every tenant that is there before or after.
+    /// Every tenant that is there before or after; for a tenant itself.
     pub tenants: Vec<ScenarioEffect>,
     /// The certificate before, where it was asked for.
     pub audit_before: Option<Audit>,
@@ -91,8 +91,8 @@ pub struct ScenarioType {
     pub after: f64,
     /// Value of one more before, in total throughput.
     pub price_before: f64,
-    /// And after.
-    pub price_after: f64,
+    /// And after; none: it follows from the profiles of others, which the caller may not see.
+    pub price_after: Option<f64>,
 }
 
 /// A tenant before and after.

@@ -43,7 +43,6 @@ pub struct Settings {
     #[serde(default)]
     pub guard: String,
     /// Past usage counts, and what lies back by so long counts half; `null`: it does not count.
-    #[serde(default)]
     pub usage_half_life_s: Option<f64>,
     /// What a weight is multiplied or divided by at most because of past usage.
     #[serde(default = "usual_bound")]

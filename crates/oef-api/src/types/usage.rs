@@ -73,7 +73,6 @@ pub struct UsageRow {
     #[serde(default)]
     pub measured: f64,
     /// The part of these GPU-hours in which they computed, from 0 to 1; null where nothing was measured.
-    #[serde(default)]
     #[serialize_always]
     pub utilisation: Option<f64>,
 }

@@ -66,15 +66,15 @@ pub enum WhatIfChange {
 /// What would happen to everyone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WhatIfAnswer {
-    /// Total normalised throughput before.
+    /// Total normalised throughput before, of the tenants that are listed.
     pub total_before: f64,
     /// And after.
     pub total_after: f64,
-    /// Every tenant that has jobs before or after.
+    /// Every tenant that has jobs before or after; for a tenant itself.
     pub tenants: Vec<TenantEffect>,
     /// When each submitted job could expect to start, in the order of the changes.
     pub starts: Vec<ExpectedStart>,
-    /// The certificate after.
+    /// The certificate after; none for a tenant.
     pub audit: Option<Audit>,
     /// In sentences.
     pub sentences: Vec<String>,

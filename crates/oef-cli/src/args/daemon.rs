@@ -3,7 +3,7 @@
 use super::values::{duration, mechanism, named};
 use clap::{Args, Subcommand};
 use oef_core::Mechanism;
-use oef_server::checkpoints::Keeping;
+use oef_executor::checkpoints::Keeping;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;

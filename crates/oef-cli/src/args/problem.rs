@@ -80,7 +80,7 @@ pub struct ShareArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
     /// How to share (see `oef mechanisms`)
-    #[arg(long, short, default_value = "cooperative", value_name = "NAME", value_parser = mechanism())]
+    #[arg(long, short, default_value_t = Mechanism::DEFAULT, value_name = "NAME", value_parser = mechanism())]
     pub mechanism: Mechanism,
     /// Properties that must hold; exit with 1 if one does not
     #[arg(long, value_delimiter = ',', value_name = "ef,si,pe")]
@@ -116,7 +116,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
     /// How to share (see `oef mechanisms`)
-    #[arg(long, short, default_value = "cooperative", value_name = "NAME", value_parser = mechanism())]
+    #[arg(long, short, default_value_t = Mechanism::DEFAULT, value_name = "NAME", value_parser = mechanism())]
     pub mechanism: Mechanism,
     /// Only what concerns this tenant
     #[arg(long, short, value_name = "NAME")]
@@ -138,7 +138,7 @@ pub struct WhatifArgs {
     /// For a CSV table: how many GPUs there are of each type; types not named are left out
     #[arg(long, value_name = "TYPE=N,...", requires = "problem")]
     pub counts: Vec<String>,
-    /// How to share (see `oef mechanisms`) [default: cooperative; without a file what the daemon has]
+    /// How to share (see `oef mechanisms`) [default: nash; without a file what the daemon has]
     #[arg(long, short, value_name = "NAME", value_parser = mechanism())]
     pub mechanism: Option<Mechanism>,
     /// Change a field: TENANT.weight; in a file also TENANT.demand (`none` for no limit),

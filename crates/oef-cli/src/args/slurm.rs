@@ -77,7 +77,7 @@ pub struct AdviseArgs {
     #[command(flatten)]
     pub slurm: SlurmArgs,
     /// How to share
-    #[arg(long, short, default_value = "nash", value_name = "NAME", value_parser = mechanism())]
+    #[arg(long, short, default_value_t = Mechanism::DEFAULT, value_name = "NAME", value_parser = mechanism())]
     pub mechanism: Mechanism,
     /// Repeat at this interval until Ctrl-C, which restores the old limits [default: once]
     #[arg(long, value_name = "TIME", value_parser = duration)]

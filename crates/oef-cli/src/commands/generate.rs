@@ -126,9 +126,11 @@ fn write(
     output: &OutputArgs,
     printer: &Printer,
 ) -> Result<Exit, Failure> {
-    let Some(path) = &output.output else {
+    let named = output.output.as_deref();
+    let Some(path) = named.filter(|_| output.json).or(file::unless_stdout(named)) else {
         return printer.raw(text.as_bytes());
     };
+    file::check_place(path)?;
     file::write(path, text)?;
     if output.json {
         about["version"] = 1.into();

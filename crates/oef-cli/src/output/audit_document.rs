@@ -1,161 +1,76 @@
 //! The certificate for machines.
 
 use super::document::per_type;
-use oef_core::audit::{
-    EnvyWitness, Finding, Improvement, OverDemand, Overuse, ParetoFinding, ParetoProof, Promise,
-    Shortfall, SkippedType,
-};
-use oef_core::{Certificate, Problem, TenantId};
-use oef_terminal::document::{Object, finite, gap};
+use oef_core::audit::{Finding, Improvement, ParetoProof, Promise, SkippedType};
+use oef_core::{Certificate, Problem, TenantId, TypeId};
+use oef_terminal::document::{Document, Field, Object, finite, gap};
 use serde::Serialize;
 
 /// All findings of one audit.
-#[derive(Debug, Serialize)]
-pub struct AuditDocument<'a> {
-    capacity: FindingDocument<OveruseDocument<'a>>,
-    demand: FindingDocument<OverDemandDocument<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guarantee: Option<FindingDocument<PromiseDocument<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limit: Option<FindingDocument<PromiseDocument<'a>>>,
-    /// Whether the properties that follow are about what lies beyond guarantees and limits.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    beyond_guarantees: bool,
-    envy_free: FindingDocument<EnvyDocument<'a>>,
-    sharing_incentive: FindingDocument<ShortfallDocument<'a>>,
-    pareto_efficient: ParetoDocument<'a>,
-    /// Between tenants as a whole; left out where every tenant has one workload, since it says the same.
-    adjacent: FindingDocument<SkippedDocument<'a>>,
-    optimality: OptimalityDocument,
+pub fn audit_document(problem: &Problem, c: &Certificate) -> impl Serialize {
+    let tenant = |TenantId(t)| problem.tenants()[t].name.as_str();
+    let gpu = |TypeId(j)| problem.types()[j].name.as_str();
+    let promise = |w: &Promise| {
+        let party = Document::part().with("tenant", tenant(w.tenant)).with("gpu", gpu(w.gpu));
+        party.number("has", w.has).number("bound", w.bound)
+    };
+    let capacity = finding(&c.capacity, |w| {
+        Document::part()
+            .with("gpu", gpu(w.gpu))
+            .number("used", w.used)
+            .number("capacity", w.capacity)
+    });
+    let demand = finding(&c.demand, |w| {
+        Document::part()
+            .with("tenant", tenant(w.tenant))
+            .number("used", w.used)
+            .number("demand", w.demand)
+    });
+    let envy = finding(&c.envy_free, |w| {
+        Document::part()
+            .with("envious", tenant(w.envious))
+            .with("envied", tenant(w.envied))
+            .number("own", w.own)
+            .number("other", w.other)
+    });
+    let incentive = finding(&c.sharing_incentive, |w| {
+        Document::part()
+            .with("tenant", tenant(w.tenant))
+            .number("throughput", w.throughput)
+            .number("equal_split", w.equal_split)
+    });
+    let better = &c.pareto_efficient;
+    let pareto = Document::part()
+        .with("holds", better.holds)
+        .number("worst", better.worst)
+        .number("bound", better.bound)
+        .with("proof", proof_word(better.proof))
+        .with("witness", better.witness.as_ref().map(|better| improvement(problem, better)));
+    let adjacent = finding(&c.adjacent, |w: &SkippedType| {
+        Document::part()
+            .with("tenant", tenant(w.tenant))
+            .with("workload", problem.workloads()[w.workload.0].name.as_str())
+            .list("held", w.held.iter().map(|&t| gpu(t)))
+            .with("skipped", gpu(w.skipped))
+    });
+    Document::part()
+        .with("capacity", capacity)
+        .with("demand", demand)
+        .maybe("guarantee", c.beyond.then(|| finding(&c.guarantee, promise)))
+        .maybe("limit", c.beyond.then(|| finding(&c.limit, promise)))
+        // Whether the properties that follow are about what lies beyond guarantees and limits.
+        .maybe("beyond_guarantees", c.beyond.then_some(true))
+        .with("envy_free", envy)
+        .with("sharing_incentive", incentive)
+        .with("pareto_efficient", pareto)
+        .with("adjacent", adjacent)
+        .with(
+            "optimality",
+            Document::part().with("holds", c.optimality.holds).with("gap", gap(c.optimality.gap)),
+        )
 }
 
-#[derive(Debug, Serialize)]
-struct FindingDocument<W> {
-    holds: bool,
-    worst: f64,
-    witness: Option<W>,
-}
-
-#[derive(Debug, Serialize)]
-struct OveruseDocument<'a> {
-    gpu: &'a str,
-    used: f64,
-    capacity: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct OverDemandDocument<'a> {
-    tenant: &'a str,
-    used: f64,
-    demand: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct PromiseDocument<'a> {
-    tenant: &'a str,
-    gpu: &'a str,
-    has: f64,
-    bound: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct EnvyDocument<'a> {
-    envious: &'a str,
-    envied: &'a str,
-    own: f64,
-    other: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct ShortfallDocument<'a> {
-    tenant: &'a str,
-    throughput: f64,
-    equal_split: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct ParetoDocument<'a> {
-    holds: bool,
-    worst: f64,
-    bound: f64,
-    proof: &'static str,
-    witness: Option<ImprovementDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct ImprovementDocument<'a> {
-    gain: Object<'a, f64>,
-    shares: Vec<BetterShareDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct BetterShareDocument<'a> {
-    name: &'a str,
-    share: Object<'a, f64>,
-    /// Gains may lie between the workloads of one tenant.
-    workloads: Vec<BetterWorkloadDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct BetterWorkloadDocument<'a> {
-    name: &'a str,
-    share: Object<'a, f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct SkippedDocument<'a> {
-    tenant: &'a str,
-    workload: &'a str,
-    held: Vec<&'a str>,
-    skipped: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct OptimalityDocument {
-    holds: bool,
-    gap: f64,
-}
-
-impl<'a> AuditDocument<'a> {
-    /// The document of one certificate.
-    pub fn new(problem: &'a Problem, certificate: &Certificate) -> Self {
-        let c = certificate;
-        AuditDocument {
-            capacity: finding(&c.capacity, |w: &Overuse| OveruseDocument {
-                gpu: &problem.types()[w.gpu.0].name,
-                used: finite(w.used),
-                capacity: finite(w.capacity),
-            }),
-            demand: finding(&c.demand, |w: &OverDemand| OverDemandDocument {
-                tenant: tenant(problem, w.tenant),
-                used: finite(w.used),
-                demand: finite(w.demand),
-            }),
-            guarantee: c.beyond.then(|| finding(&c.guarantee, |w| promise(problem, w))),
-            limit: c.beyond.then(|| finding(&c.limit, |w| promise(problem, w))),
-            beyond_guarantees: c.beyond,
-            envy_free: finding(&c.envy_free, |w: &EnvyWitness| EnvyDocument {
-                envious: tenant(problem, w.envious),
-                envied: tenant(problem, w.envied),
-                own: finite(w.own),
-                other: finite(w.other),
-            }),
-            sharing_incentive: finding(&c.sharing_incentive, |w: &Shortfall| ShortfallDocument {
-                tenant: tenant(problem, w.tenant),
-                throughput: finite(w.throughput),
-                equal_split: finite(w.equal_split),
-            }),
-            pareto_efficient: pareto(problem, &c.pareto_efficient),
-            adjacent: finding(&c.adjacent, |w: &SkippedType| skipped(problem, w)),
-            optimality: OptimalityDocument {
-                holds: c.optimality.holds,
-                gap: gap(c.optimality.gap),
-            },
-        }
-    }
-}
-
-/// The word for how Pareto efficiency was decided.
+/// How an audit proved Pareto efficiency, in a word.
 fn proof_word(proof: ParetoProof) -> &'static str {
     match proof {
         ParetoProof::Prices => "prices",
@@ -164,58 +79,36 @@ fn proof_word(proof: ParetoProof) -> &'static str {
     }
 }
 
-fn finding<W, D>(finding: &Finding<W>, document: impl Fn(&W) -> D) -> FindingDocument<D> {
-    FindingDocument {
-        holds: finding.holds,
-        worst: finite(finding.worst),
-        witness: finding.witness.as_ref().map(document),
-    }
+type FindingDocument<W> = Document<Field<Field<Field<(), bool>, f64>, Option<W>>>;
+
+fn finding<W, D: Serialize>(
+    finding: &Finding<W>,
+    document: impl Fn(&W) -> D,
+) -> FindingDocument<D> {
+    Document::part()
+        .with("holds", finding.holds)
+        .number("worst", finding.worst)
+        .with("witness", finding.witness.as_ref().map(document))
 }
 
-fn promise<'a>(problem: &'a Problem, w: &Promise) -> PromiseDocument<'a> {
-    PromiseDocument {
-        tenant: tenant(problem, w.tenant),
-        gpu: &problem.types()[w.gpu.0].name,
-        has: finite(w.has),
-        bound: finite(w.bound),
-    }
-}
-
-fn pareto<'a>(problem: &'a Problem, finding: &ParetoFinding) -> ParetoDocument<'a> {
-    ParetoDocument {
-        holds: finding.holds,
-        worst: finite(finding.worst),
-        bound: finite(finding.bound),
-        proof: proof_word(finding.proof),
-        witness: finding.witness.as_ref().map(|better| improvement(problem, better)),
-    }
-}
-
-fn improvement<'a>(problem: &'a Problem, better: &Improvement) -> ImprovementDocument<'a> {
-    let gain = better.gains.iter().map(|&(t, gain)| (tenant(problem, t), finite(gain)));
-    let shares = problem.tenant_ids().map(|t| BetterShareDocument {
-        name: tenant(problem, t),
-        share: per_type(problem, &better.shares.of_tenant(problem, t)),
-        workloads: (problem.workload_ids_of(t))
-            .map(|w| BetterWorkloadDocument {
-                name: &problem.workloads()[w.0].name,
-                share: per_type(problem, better.shares.of_workload(w)),
-            })
-            .collect(),
-    });
-    ImprovementDocument { gain: Object(gain.collect()), shares: shares.collect() }
-}
-
-fn skipped<'a>(problem: &'a Problem, witness: &SkippedType) -> SkippedDocument<'a> {
-    let gpu = |j: usize| problem.types()[j].name.as_str();
-    SkippedDocument {
-        tenant: tenant(problem, witness.tenant),
-        workload: &problem.workloads()[witness.workload.0].name,
-        held: witness.held.iter().map(|t| gpu(t.0)).collect(),
-        skipped: gpu(witness.skipped.0),
-    }
-}
-
-fn tenant(problem: &Problem, TenantId(t): TenantId) -> &str {
-    &problem.tenants()[t].name
+fn improvement(problem: &Problem, better: &Improvement) -> impl Serialize {
+    let tenant = |TenantId(t)| problem.tenants()[t].name.as_str();
+    let gain = better.gains.iter().map(|&(t, gain)| (tenant(t), finite(gain)));
+    // Gains may lie between the workloads of one tenant.
+    let workloads = |t| {
+        problem.workload_ids_of(t).map(|w| {
+            Document::part()
+                .with("name", problem.workloads()[w.0].name.as_str())
+                .with("share", per_type(problem, better.shares.of_workload(w)))
+        })
+    };
+    let share = |t| {
+        Document::part()
+            .with("name", tenant(t))
+            .with("share", per_type(problem, &better.shares.of_tenant(problem, t)))
+            .list("workloads", workloads(t))
+    };
+    Document::part()
+        .with("gain", Object(gain.collect()))
+        .list("shares", problem.tenant_ids().map(share))
 }

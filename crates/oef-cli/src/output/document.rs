@@ -1,10 +1,10 @@
 //! Results for machines: the JSON that scripts rely on. Fields are added freely, never renamed.
 
-use super::audit_document::AuditDocument;
+use super::audit_document::audit_document;
 use crate::commands::problem::solving::Solved;
 use oef_core::audit::equal_splits;
 use oef_core::{Outcome, Problem, TenantId, TypeId, WorkloadId};
-use oef_terminal::document::{Object, VERSION, finite, gap, status_word};
+use oef_terminal::document::{Document, Object, finite, gap, status_word};
 use serde::Serialize;
 
 /// One figure per gpu type.
@@ -27,143 +27,67 @@ pub fn csv<T>(rows: &[T], columns: &[Column<'_, T>]) -> String {
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
+/// How an answer was found and, where it was measured, the time it took.
+pub fn solver_document(outcome: &Outcome, seconds: Option<f64>) -> impl Serialize + use<> {
+    Document::part()
+        .with("status", status_word(outcome.solver.status))
+        .maybe("seconds", seconds)
+        .with("method", outcome.solver.method.to_string())
+        .with("gap", gap(outcome.solver.gap))
+        .with("canonical", outcome.solver.canonical)
+        .with("iterations", outcome.solver.iterations)
+}
+
 /// `oef share --json`
-#[derive(Debug, Serialize)]
-pub struct ShareDocument<'a> {
-    version: u32,
-    mechanism: &'static str,
-    reference: &'a str,
-    reference_declared: bool,
-    total: f64,
-    tenants: Vec<TenantDocument<'a>>,
-    prices: Object<'a, f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    trades: Vec<TradeDocument<'a>>,
-    audit: AuditDocument<'a>,
-    solver: SolverDocument,
+pub fn share_document(problem: &Problem, solved: &Solved) -> impl Serialize {
+    let outcome = &solved.outcome;
+    let tenants = problem.tenant_ids().zip(equal_splits(problem));
+    Document::whole()
+        .with("mechanism", outcome.mechanism.name())
+        .with("reference", problem.types()[problem.reference().0].name.as_str())
+        .with("reference_declared", problem.reference_declared())
+        .number("total", outcome.shares.total(problem))
+        .list("tenants", tenants.map(|(t, equal)| tenant(problem, outcome, t, equal)))
+        .with("prices", per_type(problem, &outcome.prices))
+        .maybe("trades", (!outcome.trades.is_empty()).then(|| trades(problem, outcome)))
+        .with("audit", audit_document(problem, &solved.certificate))
+        .with("solver", solver_document(outcome, Some(solved.seconds)))
 }
 
-#[derive(Debug, Serialize)]
-struct TenantDocument<'a> {
-    name: &'a str,
-    weight: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    demand: Option<f64>,
-    throughput: f64,
-    equal_split: f64,
-    share: Object<'a, f64>,
-    workloads: Vec<WorkloadDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct WorkloadDocument<'a> {
-    name: &'a str,
-    throughput: f64,
-    share: Object<'a, f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct TradeDocument<'a> {
-    buyer: TraderDocument<'a>,
-    seller: TraderDocument<'a>,
-    fast: &'a str,
-    slow: &'a str,
-    amount: f64,
-    price: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct TraderDocument<'a> {
-    tenant: &'a str,
-    workload: &'a str,
-}
-
-/// How an answer was found.
-#[derive(Clone, Debug, Serialize)]
-pub struct SolverDocument {
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<f64>,
-    method: String,
-    gap: f64,
-    canonical: bool,
-    iterations: usize,
-}
-
-impl SolverDocument {
-    /// From a result and, where it was measured, the time it took.
-    pub fn new(outcome: &Outcome, seconds: Option<f64>) -> Self {
-        SolverDocument {
-            status: status_word(outcome.solver.status),
-            seconds,
-            method: outcome.solver.method.to_string(),
-            gap: gap(outcome.solver.gap),
-            canonical: outcome.solver.canonical,
-            iterations: outcome.solver.iterations,
-        }
-    }
-}
-
-impl<'a> ShareDocument<'a> {
-    /// The document of one audited result.
-    pub fn new(problem: &'a Problem, solved: &Solved) -> Self {
-        let outcome = &solved.outcome;
-        ShareDocument {
-            version: VERSION,
-            mechanism: outcome.mechanism.name(),
-            reference: &problem.types()[problem.reference().0].name,
-            reference_declared: problem.reference_declared(),
-            total: finite(outcome.shares.total(problem)),
-            tenants: (problem.tenant_ids().zip(equal_splits(problem)))
-                .map(|(t, equal)| tenant(problem, outcome, t, equal))
-                .collect(),
-            prices: per_type(problem, &outcome.prices),
-            trades: trades(problem, outcome),
-            audit: AuditDocument::new(problem, &solved.certificate),
-            solver: SolverDocument::new(outcome, Some(solved.seconds)),
-        }
-    }
-}
-
-fn tenant<'a>(
-    problem: &'a Problem,
-    outcome: &Outcome,
-    id: TenantId,
-    equal_split: f64,
-) -> TenantDocument<'a> {
+fn tenant(problem: &Problem, outcome: &Outcome, id: TenantId, equal: f64) -> impl Serialize {
     let tenant = &problem.tenants()[id.0];
-    let workloads = problem.workload_ids_of(id).map(|w| WorkloadDocument {
-        name: &problem.workloads()[w.0].name,
-        throughput: finite(outcome.shares.workload_throughput(problem, w)),
-        share: per_type(problem, outcome.shares.of_workload(w)),
+    let workloads = problem.workload_ids_of(id).map(|w| {
+        Document::part()
+            .with("name", problem.workloads()[w.0].name.as_str())
+            .number("throughput", outcome.shares.workload_throughput(problem, w))
+            .with("share", per_type(problem, outcome.shares.of_workload(w)))
     });
-    TenantDocument {
-        name: &tenant.name,
-        weight: tenant.weight,
-        demand: tenant.demand,
-        throughput: finite(outcome.shares.throughput(problem, id)),
-        equal_split: finite(equal_split),
-        share: per_type(problem, &outcome.shares.of_tenant(problem, id)),
-        workloads: workloads.collect(),
-    }
+    Document::part()
+        .with("name", tenant.name.as_str())
+        .with("weight", tenant.weight)
+        .maybe("demand", tenant.demand)
+        .number("throughput", outcome.shares.throughput(problem, id))
+        .number("equal_split", equal)
+        .with("share", per_type(problem, &outcome.shares.of_tenant(problem, id)))
+        .list("workloads", workloads)
 }
 
-fn trades<'a>(problem: &'a Problem, outcome: &Outcome) -> Vec<TradeDocument<'a>> {
+fn trades(problem: &Problem, outcome: &Outcome) -> Vec<impl Serialize> {
     let gpu = |TypeId(j): TypeId| problem.types()[j].name.as_str();
     let trader = |WorkloadId(w): WorkloadId| {
         let workload = &problem.workloads()[w];
-        TraderDocument {
-            tenant: &problem.tenants()[workload.tenant.0].name,
-            workload: &workload.name,
-        }
+        Document::part()
+            .with("tenant", problem.tenants()[workload.tenant.0].name.as_str())
+            .with("workload", workload.name.as_str())
     };
-    let documents = outcome.trades.iter().map(|trade| TradeDocument {
-        buyer: trader(trade.buyer),
-        seller: trader(trade.seller),
-        fast: gpu(trade.fast),
-        slow: gpu(trade.slow),
-        amount: finite(trade.amount),
-        price: finite(trade.price),
+    let documents = outcome.trades.iter().map(|trade| {
+        Document::part()
+            .with("buyer", trader(trade.buyer))
+            .with("seller", trader(trade.seller))
+            .with("fast", gpu(trade.fast))
+            .with("slow", gpu(trade.slow))
+            .number("amount", trade.amount)
+            .number("price", trade.price)
     });
     documents.collect()
 }

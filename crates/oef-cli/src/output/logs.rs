@@ -1,13 +1,13 @@
 //! What a job wrote, made safe for a terminal.
 
-use oef_terminal::names::safe;
+use oef_terminal::names::{is_misleading, safe};
 
 /// The text with colours and line breaks kept, and everything escaped that would move the cursor elsewhere,
-/// rename the window or answer for the user. A job may be another's.
+/// rename the window, answer for the user, change the direction of the text or hide in it. A job may be another's.
 pub fn for_terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r')) {
+    while let Some(at) = rest.find(|c: char| is_misleading(c) && !matches!(c, '\n' | '\t' | '\r')) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let taken = match colour(rest) {
@@ -92,6 +92,9 @@ mod tests {
             ("\u{1b}[6n", "\\u{1b}[6n"),
             ("é\u{9b}31m", "é\\u{9b}31m"),
             ("\u{1b}", "\\u{1b}"),
+            ("loss \u{202e}1.0", "loss \\u{202e}1.0"),
+            ("a\u{200b}b\u{2066}c", "a\\u{200b}b\\u{2066}c"),
+            ("⚠\u{fe0f} 漢字 \u{2800}⠋", "⚠\u{fe0f} 漢字 \u{2800}⠋"),
         ];
         for (text, expected) in cases {
             assert_eq!(for_terminal(text), expected);

@@ -53,7 +53,7 @@ pub fn envy_matrix(problem: &Problem, shares: &Shares) -> EnvyMatrix {
 
 /// The worst envy of all pairs.
 pub(super) fn worst(problem: &Problem, shares: &Shares, figures: &Figures) -> Finding<EnvyWitness> {
-    let tree = BoxTree::new(candidates(bundles_per_weight(problem, shares)));
+    let tree = BoxTree::new(most_envied(bundles_per_weight(problem, shares)));
     let mut worst = 0.0;
     let mut witness = None;
     for envious in problem.tenant_ids() {
@@ -150,14 +150,14 @@ impl<'a> Judge<'a> {
     }
 }
 
-type Candidate = (Vec<f64>, TenantId);
+type Owned = (Vec<f64>, TenantId);
 
 /// The bundles of which one is the most envied, whoever looks. Two of each kind are kept, since
 /// nobody is compared with itself.
-fn candidates(bundles: Vec<Vec<f64>>) -> Vec<Candidate> {
+fn most_envied(bundles: Vec<Vec<f64>>) -> Vec<Owned> {
     let types = bundles.first().map_or(0, Vec::len);
-    let mut single: Vec<Vec<Candidate>> = vec![Vec::new(); types];
-    let mut kept: Vec<Candidate> = Vec::new();
+    let mut single: Vec<Vec<Owned>> = vec![Vec::new(); types];
+    let mut kept: Vec<Owned> = Vec::new();
     for (t, bundle) in bundles.into_iter().enumerate() {
         let mut held = (0..types).filter(|&j| bundle[j] != 0.0);
         match (held.next(), held.next()) {
@@ -192,7 +192,7 @@ fn lexicographic(a: &[f64], b: &[f64]) -> Ordering {
 
 /// Bundles in a binary tree; each node knows the largest amount of every type below it.
 struct BoxTree {
-    items: Vec<Candidate>,
+    items: Vec<Owned>,
     nodes: Vec<Node>,
 }
 
@@ -206,18 +206,14 @@ struct Node {
 const LEAF: usize = 8;
 
 impl BoxTree {
-    fn new(mut items: Vec<Candidate>) -> Self {
+    fn new(mut items: Vec<Owned>) -> Self {
         let mut nodes = Vec::new();
         let count = items.len();
         Self::build(&mut items, 0..count, &mut nodes);
         BoxTree { items, nodes }
     }
 
-    fn build(
-        items: &mut [Candidate],
-        range: std::ops::Range<usize>,
-        nodes: &mut Vec<Node>,
-    ) -> usize {
+    fn build(items: &mut [Owned], range: std::ops::Range<usize>, nodes: &mut Vec<Node>) -> usize {
         let part = &mut items[range.clone()];
         let types = part.first().map_or(0, |(bundle, _)| bundle.len());
         let mut corner = vec![f64::NEG_INFINITY; types];

@@ -110,7 +110,7 @@ impl Checkpoint {
                 }
             }
         }
-        point.pairs = Pairs::from_list(n, &renewed(data, &point, list, &changed, room));
+        point.pairs = Pairs::from_list(data, &renewed(data, &point, list, &changed, room));
         Some(point)
     }
 }
@@ -227,7 +227,7 @@ impl Point {
             let s = (self.u[l] - asked[[l, i]]).max(interior::ROOM * mu.sqrt());
             list.push((l, i, s, mu / s));
         }
-        self.pairs = Pairs::from_list(n, &list);
+        self.pairs = Pairs::from_list(data, &list);
     }
 }
 

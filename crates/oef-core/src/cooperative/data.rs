@@ -3,6 +3,12 @@
 use super::lanes::{LANES, Lane};
 use super::rows::Rows;
 
+/// The most that a multiplier of a row that is compared with one other only can be, in units of its worth; and by how much
+/// more it can be where that was too little, and how often.
+const LIMIT: f64 = 100.0;
+const MORE: f64 = 100.0;
+const MOST: f64 = 1e8;
+
 /// Program data in units of order one: capacities are `n`, weights and worths of order one.
 pub(super) struct Data<'a> {
     pub rows: &'a Rows,
@@ -10,6 +16,10 @@ pub(super) struct Data<'a> {
     pub k: usize,
     pub weight: Vec<f64>,
     pub worth: Vec<f64>,
+    /// The most that a multiplier of a row's envy can be on a path. Rows that are compared with one other only hold exactly
+    /// what they ask for in every answer: without a limit their multipliers would grow without end.
+    pub multiplier_max: Vec<f64>,
+    limit: f64,
     /// Lanes in a wide row: a row of numbers per type, filled up with zeros.
     pub width: usize,
     /// The values, the comparisons and the sizes in wide rows.
@@ -22,13 +32,36 @@ pub(super) struct Data<'a> {
 
 impl<'a> Data<'a> {
     pub fn new(rows: &'a Rows) -> Self {
+        Data::with_limit(rows, LIMIT)
+    }
+
+    /// The same with more room for the multipliers that have a limit; `None`: they had enough.
+    pub fn with_higher_limit(&self) -> Option<Self> {
+        let limit = self.limit * MORE;
+        (limit <= MOST).then(|| Data::with_limit(self.rows, limit))
+    }
+
+    fn with_limit(rows: &'a Rows, limit: f64) -> Self {
         let size = rows.n as f64;
+        let most = |of: &[f64]| of.iter().fold(0.0, |most: f64, v| most.max(*v));
+        // What a comparison is worth may be a small part of what its row has: then its multiplier is the greater.
+        let part = |l: usize| match most(rows.compare(l)) / most(rows.value(l)) {
+            0.0 => 1.0,
+            part => part,
+        };
         let mut data = Data {
             rows,
             n: rows.n,
             k: rows.k,
             weight: rows.weight.iter().map(|w| w * size).collect(),
             worth: rows.worth.iter().map(|w| w * size).collect(),
+            multiplier_max: (0..rows.n)
+                .map(|l| match rows.follows(l) {
+                    true => limit * rows.worth[l] * size / part(l),
+                    false => f64::INFINITY,
+                })
+                .collect(),
+            limit,
             width: rows.k.div_ceil(LANES),
             wide: Vec::new(),
             wide_compare: Vec::new(),

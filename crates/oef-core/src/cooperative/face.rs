@@ -95,6 +95,9 @@ pub(super) fn canonical(
     free_max: usize,
     stop: &dyn Fn() -> bool,
 ) -> Option<OnFace> {
+    if stop() {
+        return None;
+    }
     let face = Face::at(rows, point, clear, free_max)?;
     let levels: Vec<Level> = (0..rows.n).filter_map(|l| face.level(l)).collect();
     let mut program = face.program();

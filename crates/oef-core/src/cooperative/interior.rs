@@ -26,10 +26,15 @@ const RESTARTS_MAX: usize = 4;
 const ARRIVED: f64 = 1e-11;
 /// The same where less accuracy is asked for, relative to it.
 const LEFT: f64 = 100.0;
+/// Iterations with the complementarity asked for, none of which leaves clearly less of the equations, after which what is left
+/// is rounding.
+const IDLE_MAX: usize = 6;
+const LESS: f64 = 0.8;
 /// Weight of what is left of the dual equations: they have other units.
 const DUAL: f64 = 1e-2;
-/// Short steps in a row after which the arithmetic is at its end.
-const STUCK_MAX: usize = 3;
+/// Short steps in a row after which the arithmetic is at its end. Where hundreds of pairs come into play violated, some steps
+/// are short before the path has room again, and a start from the beginning takes several times as many.
+const STUCK_MAX: usize = 8;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
 const CORRECTORS_MAX: usize = 2;
 /// By how much a corrector must lengthen the steps, both together.
@@ -94,6 +99,11 @@ impl Run {
     pub fn is_near_the_end(&self) -> bool {
         self.left < NEAR_THE_END
     }
+
+    /// Whether somebody envies at the end, and pays for it: the limit of a multiplier was too low.
+    pub fn has_paid(&self) -> bool {
+        self.is_near_the_end() && self.point.pairs.e.iter().any(|envy| *envy > MISSED)
+    }
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`, or it gets stuck on the way.
@@ -143,7 +153,8 @@ pub(super) fn centre(data: &Data<'_>, point: &mut Point, steps_max: usize) {
     }
 }
 
-/// Follows the path again where its first end is not the optimum; `None` if that gets no nearer.
+/// Follows the path again where its first end is not the optimum; `None` if that gets no nearer. Where somebody pays for envy
+/// at its end, that is for the limits to mend.
 ///
 /// Where profiles have ties, pairs that were dropped may come back when there is no room left for them,
 /// and the path gets stuck; or they come back unnoticed. So it starts again with all pairs that it
@@ -171,8 +182,11 @@ pub(super) fn start_again(
         walk.met.dedup();
         let start = Point::start(data, &walk.met);
         let mut run = walk.follow(data, start, accuracy, stop);
-        run.left = run.left.max(walk.missed(data, &run.point));
         iterations += run.iterations;
+        if run.has_paid() {
+            return Some(Run { iterations, ..run });
+        }
+        run.left = run.left.max(walk.missed(data, &run.point));
         if run.left < least {
             least = run.left;
             best = Some(run);
@@ -217,6 +231,8 @@ impl Walk {
         let mut point = start;
         let mut left_over = DualResiduals::default();
         let mut stuck = 0;
+        // At the end of the path: the least that was left, and the iterations since then.
+        let (mut least, mut idle) = (f64::INFINITY, 0);
         let mut iterations = 0;
         let mut middle = None;
         // The nearest point so far: rounding may take over before the end.
@@ -237,7 +253,10 @@ impl Walk {
             if mu < SETTLED {
                 least_settled = left.min(least_settled);
             }
-            let lost = least_settled < LOST * left;
+            if mu < accuracy {
+                (least, idle) = if left < LESS * least { (left, 0) } else { (least, idle + 1) };
+            }
+            let lost = least_settled < LOST * left || idle > IDLE_MAX;
             let exhausted = stuck > STUCK_MAX || iterations == ITERATIONS_MAX;
             if arrived || lost || exhausted || stop() {
                 break left;
@@ -382,5 +401,5 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
     let stay = mu > 1e-2 || far_only || matches!(walk.care, Care::Steady | Care::Thorough);
     let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
-    point.pairs.rebuild(n, keep, &added);
+    point.pairs.rebuild(data, keep, &added);
 }

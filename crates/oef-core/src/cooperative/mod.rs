@@ -53,9 +53,14 @@ use warm_start::Kept;
 /// In the report: what was done.
 const WARM_START: &str = "parametric simplex from the last vertex, proven group by group";
 const HALF_WAY: &str = "interior point from half way along the last path";
-const FROM_PATH: &str = "interior point, then simplex with envy rows on demand";
+const ON_FACE: &str = "interior point, then the equations of the optimal face";
+const VERTEX: &str = "interior point, then simplex with envy rows on demand";
+const BY_GROUPS: &str = "interior point, then parametric simplex, proven group by group";
+const OWN_BUNDLES: &str = "interior point, then simplex with a bundle for every row";
 const SIMPLEX: &str = "simplex with envy rows on demand";
+const SHARED: &str = "interior point, not finished, then simplex with shared bundles";
 const UNFINISHED: &str = "interior point, not finished";
+const SIMPLEX_UNFINISHED: &str = "simplex with envy rows on demand, not finished";
 /// Up to here the simplex method alone is faster.
 const SIMPLEX_MAX: usize = 8;
 /// Complementarity at which the interior path ends: the bundles are then good to ten digits.
@@ -186,6 +191,9 @@ impl Search<'_> {
 
     /// Along an interior path that starts half way along the last one.
     fn go_on_half_way(&self, kept: &Kept) -> Option<Answer> {
+        if (self.stop)() {
+            return None;
+        }
         let from = kept.compare(self.instance)?.from;
         let start = kept.checkpoint.as_ref()?.start(self.data, &from)?;
         let mut run = interior::resume(self.data, start, NEARLY_THERE, self.stop);
@@ -217,6 +225,9 @@ impl Search<'_> {
     fn interior_point(&self) -> Answer {
         let start = Point::start(self.data, &self.rows.first_pairs(NEIGHBOURS));
         let mut run = interior::follow(self.data, start, ACCURACY, self.stop);
+        if let Some(answer) = self.with_higher_limit(&run) {
+            return answer;
+        }
         let mut bound = self.bound(&run);
         let is_near = run.is_near_the_end();
         let mut found = if is_near { self.end_of_path(&run, bound) } else { None };
@@ -225,6 +236,9 @@ impl Search<'_> {
         if found.is_none()
             && let Some(nearer) = interior::start_again(self.data, &run, ACCURACY, self.stop)
         {
+            if let Some(answer) = self.with_higher_limit(&nearer) {
+                return answer;
+            }
             run = nearer;
             bound = bound.min(self.bound(&run));
             found = self.end_of_path(&run, bound);
@@ -235,7 +249,7 @@ impl Search<'_> {
         let mut answer = match found {
             Some(answer) if answer.is_optimal() => answer,
             other => {
-                let shared = shared.map(|y| self.with_gap(y, prices(&run), bound));
+                let shared = shared.map(|y| self.with_gap(y, prices(&run), bound, SHARED));
                 self.unfinished(Some((&run, bound))).or_better(other).or_better(shared)
             }
         };
@@ -246,10 +260,22 @@ impl Search<'_> {
             answer = answer.or_better(self.simplex_alone(PIVOT_WORK / self.rows.n));
         }
         answer.pivots += run.iterations;
-        if let Some(kept) = answer.kept.as_mut().filter(|_| self.goes_half_way()) {
+        let goes_on = self.goes_half_way() && !(self.stop)();
+        if let Some(kept) = answer.kept.as_mut().filter(|_| goes_on) {
             kept.checkpoint = Checkpoint::new(self.data, &run, false);
         }
         answer
+    }
+
+    /// Along a path with more room for multipliers, where a limit of theirs was too low; `None`: it was not.
+    fn with_higher_limit(&self, run: &Run) -> Option<Answer> {
+        if !run.has_paid() || (self.stop)() {
+            return None;
+        }
+        let data = self.data.with_higher_limit()?;
+        let mut answer = Search { data: &data, ..*self }.interior_point();
+        answer.pivots += run.iterations;
+        Some(answer)
     }
 
     /// What the end of a path proves.
@@ -292,8 +318,9 @@ impl Search<'_> {
     /// The best bundles in which rows whose bundles nearly agree on the path share one. Where there are few types it is
     /// mostly the optimum, long before the path shows that.
     fn with_few_bundles(&self, run: &Run) -> Option<Vec<f64>> {
+        // From a path that has hardly begun one factorisation alone takes seconds.
         let shared = |same: f64| warm_start::shared(self.rows, &run.point, same, self.stop);
-        NEARLY_SAME.into_iter().find_map(shared)
+        NEARLY_SAME.into_iter().take_while(|_| !(self.stop)()).find_map(shared)
     }
 
     /// The canonical point of the face at the end of the path.
@@ -303,24 +330,25 @@ impl Search<'_> {
         let kept = Kept::new(self.instance, found.vertex, found.bundles, multipliers);
         let (price, gap) = (prices(run), self.sharp_gap(run, &found.y, bound));
         let (y, pivots, kept) = (found.y, found.pivots, Some(kept));
-        Some(Answer { y, price, gap, pivots, method: FROM_PATH, canonical: true, kept })
+        Some(Answer { y, price, gap, pivots, method: ON_FACE, canonical: true, kept })
     }
 
     /// The vertex with shared bundles near the end of the path.
     fn near_vertex(&self, run: &Run, same: f64, bound: f64, patience: usize) -> Option<Answer> {
+        if (self.stop)() {
+            return None;
+        }
         let vertex = Vertex::near(self.rows, &run.point, same, 1.0);
         let program = EnvyProgram::resume(self.rows, &vertex, self.rows.n);
         let program = program.with_patience(patience).with_limit(PIVOT_WORK / self.rows.n);
-        self.finish(program, Some((bound, run)))
+        self.finish(program, Some((bound, run)), VERTEX)
     }
 
     /// The best vertex with shared bundles near the end of the path.
     fn best_vertex(&self, run: &Run, bound: f64) -> Option<Answer> {
         let mut best: Option<Answer> = None;
         for same in SAME {
-            if (self.stop)()
-                || best.as_ref().is_some_and(|best| best.canonical && best.gap <= EXACT)
-            {
+            if best.as_ref().is_some_and(|best| best.canonical && best.gap <= EXACT) {
                 break;
             }
             let found = self.near_vertex(run, same, bound, usize::MAX);
@@ -340,13 +368,16 @@ impl Search<'_> {
         }
         let vertex = Vertex::near(self.rows, &run.point, 0.0, 1.0);
         let program = EnvyProgram::resume(self.rows, &vertex, self.rows.n);
-        self.finish(program.with_limit(PIVOT_WORK / self.rows.n), None)
+        self.finish(program.with_limit(PIVOT_WORK / self.rows.n), None, OWN_BUNDLES)
     }
 
     /// The simplex method alone, with a bundle for every row, and with floors.
     fn simplex_alone(&self, pivots_max: usize) -> Option<Answer> {
+        if (self.stop)() {
+            return None;
+        }
         let program = EnvyProgram::with_floors(self.rows, &self.rows.neighbours(3));
-        self.finish(program.with_limit(pivots_max), None)
+        self.finish(program.with_limit(pivots_max), None, SIMPLEX)
     }
 
     /// The answer where one without floors falls below them.
@@ -357,7 +388,12 @@ impl Search<'_> {
 
     /// Walks to the optimal vertex and on to the canonical one. The bound is that of the path, or that of
     /// the vertex's own duals where every row has its own bundle.
-    fn finish(&self, mut program: EnvyProgram<'_>, path: Option<(f64, &Run)>) -> Option<Answer> {
+    fn finish(
+        &self,
+        mut program: EnvyProgram<'_>,
+        path: Option<(f64, &Run)>,
+        method: &'static str,
+    ) -> Option<Answer> {
         program.optimise(self.stop).ok()?;
         let (vertex, bundles) = (program.vertex(), program.held());
         let (bound, kept) = match path {
@@ -375,8 +411,7 @@ impl Search<'_> {
             Some((bound, run)) => self.sharp_gap(run, &y, bound),
             None => self.gap(&y, bound),
         };
-        let (pivots, method) = (program.pivots(), if path.is_some() { FROM_PATH } else { SIMPLEX });
-        Some(Answer { y, price, gap, pivots, method, canonical, kept })
+        Some(Answer { y, price, gap, pivots: program.pivots(), method, canonical, kept })
     }
 
     /// A feasible answer from an unfinished path, or without one.
@@ -391,13 +426,14 @@ impl Search<'_> {
         } else {
             menu::choose(rows, path.map_or(&vec![1.0; n * rows.k], |(run, _)| &run.point.y))
         };
-        self.with_gap(y, price, bound)
+        let method = if path.is_some() { UNFINISHED } else { SIMPLEX_UNFINISHED };
+        self.with_gap(y, price, bound, method)
     }
 
     /// An answer that is not known to be the optimum.
-    fn with_gap(&self, y: Vec<f64>, price: Vec<f64>, bound: f64) -> Answer {
+    fn with_gap(&self, y: Vec<f64>, price: Vec<f64>, bound: f64, method: &'static str) -> Answer {
         let gap = self.gap(&y, bound);
-        Answer { y, price, gap, pivots: 0, method: UNFINISHED, canonical: false, kept: None }
+        Answer { y, price, gap, pivots: 0, method, canonical: false, kept: None }
     }
 
     /// Relative distance of a total from a bound.
@@ -409,7 +445,7 @@ impl Search<'_> {
     /// The same from the bound of a path, or from that of its multipliers made exact.
     fn sharp_gap(&self, run: &Run, y: &[f64], bound: f64) -> f64 {
         let gap = self.gap(y, bound);
-        if gap <= SHARP {
+        if gap <= SHARP || (self.stop)() {
             return gap;
         }
         let exact = polish::polished(self.data, &run.point, y);

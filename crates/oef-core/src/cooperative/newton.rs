@@ -259,7 +259,7 @@ impl Newton {
         let pull_own: Vec<f64> =
             (0..n).map(|l| t.product_a[l] * ratio.per_a[l] - ratio.own[l] * t.own[l]).collect();
         let pull: Vec<f64> = (0..point.pairs.s.len())
-            .map(|r| t.product_s[r] * ratio.per_s[r] - ratio.envy[r] * t.envy[r])
+            .map(|r| ratio.aimed(t, r) - ratio.envy[r] * t.envy[r])
             .collect();
         let pull_cap: Vec<f64> =
             (0..n).map(|l| t.product_r[l] * ratio.per_r[l] - ratio.cap[l] * t.cap[l]).collect();
@@ -433,8 +433,14 @@ impl Newton {
                 s[r] += u[l] - lanes::product(data.wide_compare(l), bundle(i));
             }
         }
-        let z =
-            (0..s.len()).map(|r| t.product_s[r] * ratio.per_s[r] - ratio.envy[r] * s[r]).collect();
+        let z: Vec<f64> = (0..s.len()).map(|r| ratio.aimed(t, r) - ratio.envy[r] * s[r]).collect();
+        let (mut e, mut w) = (vec![0.0; s.len()], vec![0.0; s.len()]);
+        let now = &point.pairs;
+        for r in (0..s.len()).filter(|&r| now.e[r] > 0.0) {
+            w[r] = -z[r];
+            e[r] = (t.product_e[r] - now.e[r] * w[r]) / now.w[r];
+            s[r] = (t.product_s[r] - now.s[r] * z[r]) / now.z[r];
+        }
         let over = |l: usize| match data.is_capped(l) {
             true => t.cap[l] - lanes::product(&data.wide_size, bundle(l)),
             false => 0.0,
@@ -453,7 +459,8 @@ impl Newton {
             *c = 0.0;
         }
         let v = (0..n * k).map(|e| (t.product_y[e] - point.v[e] * y[e]) * ratio.per_y[e]).collect();
-        let pairs = Pairs { start: pairs.start.clone(), envious: pairs.envious.clone(), s, z };
+        let (start, envious) = (pairs.start.clone(), pairs.envious.clone());
+        let pairs = Pairs { start, envious, s, z, e, w };
         Point { y, v, u, a, alpha, r, lambda, c, p, pairs }
     }
 

@@ -1,6 +1,8 @@
 //! Which rows are compared, with the slack and the multiplier of each comparison.
 
-/// Envy pairs with slack and multiplier.
+use super::data::Data;
+
+/// Envy pairs with slack and multiplier. Some may be violated, at a price that is the most that the multiplier can be.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     /// Where the pairs that envy row `i` begin.
@@ -9,13 +11,16 @@ pub(super) struct Pairs {
     pub envious: Vec<usize>,
     pub s: Vec<f64>,
     pub z: Vec<f64>,
+    /// The violation, and what is left between the multiplier and its limit; 0 and 1 where there is no limit.
+    pub e: Vec<f64>,
+    pub w: Vec<f64>,
 }
 
 impl Pairs {
     /// From (envious row, envied row, slack, multiplier) in any order.
-    pub fn from_list(n: usize, list: &[(usize, usize, f64, f64)]) -> Self {
-        let mut pairs = Pairs { start: vec![0; n + 1], ..Pairs::default() };
-        pairs.rebuild(n, |_, _| true, list);
+    pub fn from_list(data: &Data<'_>, list: &[(usize, usize, f64, f64)]) -> Self {
+        let mut pairs = Pairs { start: vec![0; data.n + 1], ..Pairs::default() };
+        pairs.rebuild(data, |_, _| true, list);
         pairs
     }
 
@@ -34,24 +39,33 @@ impl Pairs {
     /// Drops what need not be kept, and adds (envious row, envied row, slack, multiplier).
     pub fn rebuild(
         &mut self,
-        n: usize,
+        data: &Data<'_>,
         keep: impl Fn(f64, f64) -> bool,
         added: &[(usize, usize, f64, f64)],
     ) {
-        let mut by_bundle: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); n];
-        for i in 0..n {
+        let n = data.n;
+        let mut by_bundle: Vec<Vec<(usize, [f64; 4])>> = vec![Vec::new(); n];
+        for (i, list) in by_bundle.iter_mut().enumerate() {
             let kept = self.range(i).filter(|&r| keep(self.s[r], self.z[r]));
-            by_bundle[i].extend(kept.map(|r| (self.envious[r], self.s[r], self.z[r])));
+            list.extend(
+                kept.map(|r| (self.envious[r], [self.s[r], self.z[r], self.e[r], self.w[r]])),
+            );
         }
         for &(l, i, s, z) in added {
-            by_bundle[i].push((l, s, z));
+            let most = data.multiplier_max[l];
+            let z = z.min(0.5 * most);
+            let w = most - z;
+            let numbers = if most.is_finite() { [s, z, s * z / w, w] } else { [s, z, 0.0, 1.0] };
+            by_bundle[i].push((l, numbers));
         }
         *self = Pairs { start: vec![0; n + 1], ..Pairs::default() };
         for (i, list) in by_bundle.into_iter().enumerate() {
-            for (l, s, z) in list {
+            for (l, [s, z, e, w]) in list {
                 self.envious.push(l);
                 self.s.push(s);
                 self.z.push(z);
+                self.e.push(e);
+                self.w.push(w);
             }
             self.start[i + 1] = self.envious.len();
         }

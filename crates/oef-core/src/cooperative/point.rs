@@ -61,7 +61,7 @@ impl Point {
             (l, i, s, 0.01 / s)
         });
         let first: Vec<_> = first.collect();
-        point.pairs = Pairs::from_list(n, &first);
+        point.pairs = Pairs::from_list(data, &first);
         for (&l, z) in point.pairs.envious.iter().zip(&point.pairs.z) {
             point.alpha[l] += z;
         }
@@ -106,7 +106,8 @@ impl Point {
             + dot(&self.a, &self.alpha)
             + dot(&self.r, &self.lambda)
             + dot(&self.c, &self.p)
-            + dot(&self.pairs.s, &self.pairs.z);
+            + dot(&self.pairs.s, &self.pairs.z)
+            + dot(&self.pairs.e, &self.pairs.w);
         sum / self.products() as f64
     }
 
@@ -114,7 +115,8 @@ impl Point {
     fn products(&self) -> usize {
         let capped = self.lambda.iter().filter(|lambda| **lambda > 0.0).count();
         let priced = self.c.iter().filter(|c| **c > 0.0).count();
-        self.y.len() + self.a.len() + self.pairs.s.len() + capped + priced
+        let limited = self.pairs.e.iter().filter(|e| **e > 0.0).count();
+        self.y.len() + self.a.len() + self.pairs.s.len() + capped + priced + limited
     }
 
     /// Mean complementarity after a step.
@@ -130,7 +132,8 @@ impl Point {
         let sum = sum(&self.y, &d.y, &self.v, &d.v)
             + sum(&self.a, &d.a, &self.alpha, &d.alpha)
             + sum(&self.r, &d.r, &self.lambda, &d.lambda)
-            + sum(&self.pairs.s, &d.pairs.s, &self.pairs.z, &d.pairs.z);
+            + sum(&self.pairs.s, &d.pairs.s, &self.pairs.z, &d.pairs.z)
+            + sum(&self.pairs.e, &d.pairs.e, &self.pairs.w, &d.pairs.w);
         (sum + capacity) / self.products() as f64
     }
 
@@ -139,11 +142,13 @@ impl Point {
         let primal = steepest(&self.y, &d.y)
             .max(steepest(&self.a, &d.a))
             .max(steepest(&self.r, &d.r))
-            .max(steepest(&self.pairs.s, &d.pairs.s));
+            .max(steepest(&self.pairs.s, &d.pairs.s))
+            .max(steepest(&self.pairs.e, &d.pairs.e));
         let dual = steepest(&self.v, &d.v)
             .max(steepest(&self.alpha, &d.alpha))
             .max(steepest(&self.lambda, &d.lambda))
-            .max(steepest(&self.pairs.z, &d.pairs.z));
+            .max(steepest(&self.pairs.z, &d.pairs.z))
+            .max(steepest(&self.pairs.w, &d.pairs.w));
         let priced = (0..self.c.len()).filter(|&j| self.c[j] > 0.0);
         let (primal, dual) = priced.fold((primal, dual), |(primal, dual), j| {
             (primal.max(-d.c[j] / self.c[j]), dual.max(-d.p[j] / self.p[j]))
@@ -163,11 +168,13 @@ impl Point {
         add(&mut self.r, &d.r, primal);
         add(&mut self.c, &d.c, primal);
         add(&mut self.pairs.s, &d.pairs.s, primal);
+        add(&mut self.pairs.e, &d.pairs.e, primal);
         add(&mut self.v, &d.v, dual);
         add(&mut self.alpha, &d.alpha, dual);
         add(&mut self.lambda, &d.lambda, dual);
         add(&mut self.p, &d.p, dual);
         add(&mut self.pairs.z, &d.pairs.z, dual);
+        add(&mut self.pairs.w, &d.pairs.w, dual);
     }
 
     pub fn add(&mut self, other: &Point) {

@@ -28,7 +28,7 @@ const ROUGH: f64 = 1e-4;
 const SOLVED: f64 = 1e-13;
 
 /// Rows with the same bundle, and what the program with shared bundles says about them.
-pub(super) struct Group<'a> {
+pub(super) struct SharedBundle<'a> {
     pub members: &'a [usize],
     /// Types that the bundle holds.
     pub held: Vec<usize>,
@@ -76,7 +76,7 @@ impl<'a> Attempt<'a> {
     /// members want to go, member after member. A draft of the group is where it starts from.
     pub fn new(
         data: &'a Data<'a>,
-        group: &'a Group<'a>,
+        group: &'a SharedBundle<'a>,
         price: &'a [f64],
         draft: Option<Draft>,
     ) -> Result<Self, Vec<f64>> {
@@ -141,7 +141,7 @@ impl Draft {
         &self.members
     }
 
-    fn fits(&self, group: &Group<'_>) -> bool {
+    fn fits(&self, group: &SharedBundle<'_>) -> bool {
         self.members == group.members
             && self.held == group.held
             && self.has_cap == (group.cap > 0.0)

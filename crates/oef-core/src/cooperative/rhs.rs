@@ -18,6 +18,7 @@ pub(super) struct Rhs {
     pub product_r: Vec<f64>,
     pub product_c: Vec<f64>,
     pub product_s: Vec<f64>,
+    pub product_e: Vec<f64>,
 }
 
 impl Rhs {
@@ -40,7 +41,8 @@ impl Rhs {
             for r in point.pairs.range(i) {
                 let l = point.pairs.envious[r];
                 let other = lanes::product(data.wide_compare(l), bundle_of(i));
-                envy[r] = point.u[l] - data.rows.base[l] - other - point.pairs.s[r];
+                envy[r] =
+                    point.u[l] - data.rows.base[l] - other - point.pairs.s[r] + point.pairs.e[r];
             }
             for (capacity, y) in capacity.iter_mut().zip(&point.y[i * k..][..k]) {
                 *capacity -= data.weight[i] * y;
@@ -59,6 +61,7 @@ impl Rhs {
             product_r: Vec::new(),
             product_c: Vec::new(),
             product_s: Vec::new(),
+            product_e: Vec::new(),
         }
     }
 
@@ -90,6 +93,8 @@ impl Rhs {
         aim(&mut self.product_c, &point.c, &point.p, d.map(|d| (&d.c[..], &d.p[..])));
         let moves = d.map(|d| (&d.pairs.s[..], &d.pairs.z[..]));
         aim(&mut self.product_s, &point.pairs.s, &point.pairs.z, moves);
+        let moves = d.map(|d| (&d.pairs.e[..], &d.pairs.w[..]));
+        aim(&mut self.product_e, &point.pairs.e, &point.pairs.w, moves);
     }
 
     /// What a direction leaves of these. The primal equations and all products but those of
@@ -119,6 +124,7 @@ impl Rhs {
             product_r: vec![0.0; n],
             product_c,
             product_s: vec![0.0; point.pairs.s.len()],
+            product_e: vec![0.0; point.pairs.s.len()],
         }
     }
 
@@ -177,6 +183,7 @@ impl Rhs {
             product_r: pull(&point.r, &d.r, &point.lambda, &d.lambda),
             product_c: pull(&point.c, &d.c, &point.p, &d.p),
             product_s: pull(&point.pairs.s, &d.pairs.s, &point.pairs.z, &d.pairs.z),
+            product_e: pull(&point.pairs.e, &d.pairs.e, &point.pairs.w, &d.pairs.w),
         }
     }
 }

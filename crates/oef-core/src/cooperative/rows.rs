@@ -18,10 +18,9 @@
 //! absence of envy: a row that envies nobody envies no average of the others either. With one it does not quite, so it is
 //! checked, and becomes a constraint where an answer fails it.
 
-use crate::instance::{Instance, direction};
+use crate::instance::Instance;
 use crate::linalg::dot;
 use crate::scaled::Scaled;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 
 /// A type of which the division leaves no greater part is used up; the division itself is better.
@@ -30,6 +29,8 @@ const USED_UP: f64 = 1e-10;
 const ROUNDING: f64 = 1e-10;
 /// What may be missing from a floor, relative to it.
 const FLOOR: f64 = 1e-10;
+/// Directions of comparisons that differ by nothing but rounding.
+const SAME_DIRECTION: f64 = 1e-12;
 /// Envy, or GPUs beyond a cap or capacity, in units of an equal split, in a feasible answer.
 const FEASIBLE: f64 = 1e-10;
 
@@ -152,6 +153,11 @@ impl Rows {
         i != l && self.only[l].is_none_or(|only| only == i)
     }
 
+    /// Whether row `l` is compared with one other only.
+    pub fn follows(&self, l: usize) -> bool {
+        self.only[l].is_some()
+    }
+
     /// Pairs (envious, envied) to begin with: those of the nearest rows, and of rows that follow another with that.
     pub fn first_pairs(&self, count: usize) -> Vec<(usize, usize)> {
         let mut pairs = self.neighbours(count);
@@ -168,15 +174,21 @@ impl Rows {
 
     /// Finds the rows that need to be compared with one other only.
     fn follow(&mut self) {
-        let mut first: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
-        for l in (0..self.scaled.n).filter(|&l| self.base[l] > 0.0) {
-            let compare = self.compare(l);
-            self.only[l] = if compare.iter().all(|c| *c == 0.0) {
-                Some(usize::from(l == 0))
-            } else {
-                let key = direction(compare.iter().copied()).collect();
-                Some(*first.entry(key).or_insert(l)).filter(|&first| first != l)
+        let mut firsts: Vec<(usize, Vec<f64>)> = Vec::new();
+        for l in 0..self.scaled.n {
+            let most = self.compare(l).iter().fold(0.0, |m: f64, c| m.max(*c));
+            if most == 0.0 {
+                self.only[l] = Some(usize::from(l == 0));
+                continue;
+            }
+            let direction: Vec<f64> = self.compare(l).iter().map(|c| c / most).collect();
+            let is_same = |other: &[f64]| {
+                direction.iter().zip(other).all(|(a, b)| (a - b).abs() < SAME_DIRECTION)
             };
+            match firsts.iter().find(|(_, other)| is_same(other)) {
+                Some((first, _)) => self.only[l] = Some(*first),
+                None => firsts.push((l, direction)),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::data::Data;
 use super::envy_program::{BundleMultipliers, clusters};
 use super::multipliers::{Envy, Multipliers};
-use super::proof::{Attempt, Draft, Group, Proof};
+use super::proof::{Attempt, Draft, Proof, SharedBundle};
 use super::vertex::{Vertex, in_order};
 use super::warm_start::LastMultipliers;
 use std::collections::BTreeMap;
@@ -147,14 +147,14 @@ impl SharedBundles {
         data: &Data<'_>,
         y: &[f64],
         last: &'a LastMultipliers,
-    ) -> Vec<Group<'a>> {
+    ) -> Vec<SharedBundle<'a>> {
         let k = data.k;
         let several = (0..self.members.len()).filter(|&g| self.members[g].len() > 1);
         let describe = |g: usize| {
             let members = &self.members[g];
             let least = members.iter().map(|&l| data.rows.cap[l]).fold(f64::INFINITY, f64::min);
             let at_cap = |m: &usize| data.rows.cap[members[*m]] <= least * (1.0 + SAME);
-            Group {
+            SharedBundle {
                 members,
                 held: (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect(),
                 alpha: members.iter().map(|&l| self.alpha[l]).collect(),
@@ -173,7 +173,7 @@ impl SharedBundles {
 fn relabel(
     label: &mut [usize],
     labels: &mut usize,
-    group: &Group<'_>,
+    group: &SharedBundle<'_>,
     directions: &[f64],
     k: usize,
 ) {

@@ -6,6 +6,9 @@ use crate::mechanism::divide;
 use crate::problem::{ProblemSpec, WorkloadSpec};
 use crate::shares::usable_value;
 
+mod methods;
+mod stopping;
+
 /// A small generator, the same on every machine.
 struct Random(u64);
 
@@ -276,31 +279,77 @@ fn a_tenant_with_hundreds_of_workloads_beside_gangs_is_soon_done() {
     assert!(found.pivots < 120, "{} steps by {}", found.pivots, found.method);
 }
 
-/// As in a running cluster: one tenant with a hundred workloads, and whole jobs as everybody's demand. Most can have all
-/// that they can use of their fastest type, and some a hundred times their equal split.
-#[test]
-fn with_the_jobs_of_a_live_cluster_as_demands_it_is_soon_done() {
-    let mut spec = spec(Family::Plain, 6, 10, 1);
+/// As in a running cluster: six tenants, one of them with many workloads, and whole jobs, also gangs, as everybody's demand.
+fn live_cluster(many: usize, k: usize, seed: u64) -> ProblemSpec {
+    let mut spec = spec(Family::Plain, 6, k, seed);
     spec.tenants.iter_mut().for_each(|tenant| tenant.demand = None);
     add_gangs(&mut spec, &[0.9, 0.846_205_986_312_341_9, 0.81]);
-    let mut random = Random::new(9);
+    let mut random = Random::new(8 + seed);
     for tenant in &mut spec.tenants {
         for (g, workload) in tenant.workloads.iter_mut().enumerate() {
             workload.demand = Some(((1 + random.below(3)) << g) as f64);
         }
     }
     let single = spec.tenants[0].workloads[0].clone();
-    for w in 0..100 {
+    for w in 0..many {
         let speed = |(gpu, _): &(String, f64)| (gpu.clone(), random.within(1.0, 6.0));
         let throughput = single.throughput.iter().map(speed).collect();
         let demand = Some(1.0 + random.below(4) as f64);
         let name = format!("many {w}");
         spec.tenants[0].workloads.push(WorkloadSpec { name, throughput, demand, ..single.clone() });
     }
-    let instance = instance(&spec);
+    spec
+}
+
+/// Most can have all that they can use of their fastest type, and some a hundred times their equal split.
+#[test]
+fn with_the_jobs_of_a_live_cluster_as_demands_it_is_soon_done() {
+    let instance = instance(&live_cluster(100, 10, 1));
     let found = solve(&instance, &divide(&instance), &mut State::default(), &|| false);
     assert_eq!(faults(&instance, &found), Vec::<String>::new());
     assert!(found.pivots < 400, "{} steps by {}", found.pivots, found.method);
+}
+
+/// With few types many rows hold exactly what they ask for in every answer: gangs beside single jobs with one profile, and
+/// rows that can have all that they can use. The path lost its digits there.
+#[test]
+fn with_few_types_hundreds_of_workloads_with_demands_are_soon_proven() {
+    for (k, seed) in [(3, 1), (3, 2), (3, 3), (4, 1)] {
+        let instance = instance(&live_cluster(300, k, seed));
+        let found = solve(&instance, &divide(&instance), &mut State::default(), &|| false);
+        assert_eq!(faults(&instance, &found), Vec::<String>::new(), "{k} types, seed {seed}");
+        assert!(found.pivots < 200, "{} steps by {}", found.pivots, found.method);
+    }
+}
+
+/// What a row asks for may be worth little to it, and yet decide who gets what: where its multiplier could not be as great as
+/// it had to be, the path ended with envy. The first answer was 0.3 % below its bound after 5 s, the others took more than 12 s.
+#[test]
+fn what_is_worth_little_to_a_row_may_decide_who_gets_what() {
+    for (n, seed) in [(80, 4), (100, 2), (100, 6)] {
+        let instance = instance(&spec(Family::Plain, n, 3, seed));
+        let found = solve(&instance, &divide(&instance), &mut State::default(), &|| false);
+        assert_eq!(faults(&instance, &found), Vec::<String>::new(), "{n} rows, seed {seed}");
+        assert!(found.gap <= OPTIMALITY_TOLERANCE, "{:e} by {}", found.gap, found.method);
+        assert!(found.pivots < 200, "{} steps by {}", found.pivots, found.method);
+    }
+}
+
+/// The same profile in other units differs in the last digit, and some of a thousand fall on two sides of any rounding.
+#[test]
+fn comparisons_that_differ_by_rounding_are_the_same() {
+    let mut spec = spec(Family::Plain, 300, 3, 1);
+    spec.tenants.iter_mut().for_each(|tenant| tenant.demand = None);
+    add_gangs(&mut spec, &[0.1, 0.3, 0.7]);
+    let gpus: f64 = spec.gpus.iter().map(|gpu| gpu.count).sum();
+    let workloads = spec.tenants.iter_mut().flat_map(|t| &mut t.workloads);
+    for (workload, d) in workloads.zip(1..) {
+        workload.demand = Some(gpus * (0.5 + 1e-4 * f64::from(d)));
+    }
+    let instance = instance(&spec);
+    let rows = Rows::new(&instance, &divide(&instance));
+    let following = (0..rows.n).filter(|&l| rows.follows(l)).count();
+    assert_eq!((rows.n, following), (1_200, 900));
 }
 
 /// With two types everybody at its demand asks for as much of the fast one as anybody has: hundreds of comparisons that
@@ -313,26 +362,17 @@ fn comparisons_that_say_the_same_are_made_once() {
     assert!(found.pivots < 100, "{} steps by {}", found.pivots, found.method);
 }
 
+/// Hundreds of pairs come into play half way, and some steps are short until there is room for them: given up there, the path
+/// started again, three times over.
 #[test]
-fn wherever_it_is_stopped_the_answer_is_feasible_and_its_gap_is_true() {
-    for family in [Family::Plain, Family::Ties, Family::Weights] {
-        let instance = instance(&spec(family, 24, 5, 3));
-        let division = divide(&instance);
-        let rows = Rows::new(&instance, &division);
-        let best = solve(&instance, &division, &mut State::default(), &|| false);
-        let best = total(&rows, &instance, &best);
-        for calls in 0..30 {
-            let asked = std::cell::Cell::new(0);
-            let stop = || asked.replace(asked.get() + 1) >= calls;
-            let found = solve(&instance, &division, &mut State::default(), &stop);
-            assert!(rows.is_feasible(&rows.to_bundles(&instance, &found.x)), "{family:?} {calls}");
-            let total = total(&rows, &instance, &found);
-            assert!(
-                total >= best * (1.0 - found.gap) * (1.0 - 1e-9),
-                "{family:?} {calls}: {total}"
-            );
-        }
-    }
+fn a_path_goes_on_after_some_short_steps() {
+    let instance = instance(&spec(Family::Plain, 300, 10, 8));
+    let rows = Rows::new(&instance, &divide(&instance));
+    let data = Data::new(&rows);
+    let start = Point::start(&data, &rows.first_pairs(NEIGHBOURS));
+    let run = interior::follow(&data, start, ACCURACY, &|| false);
+    assert!(run.has_arrived(), "after {} steps", run.iterations);
+    assert!(run.iterations < 80, "{} steps", run.iterations);
 }
 
 /// Everybody's demand changes a little, one changes much, one leaves: the warm start gives the shares of a cold one.

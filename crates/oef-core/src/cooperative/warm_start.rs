@@ -17,7 +17,7 @@ use super::point::Point;
 use super::rows::Rows;
 use super::shared_bundles::{Drafts, SharedBundles, SharingProofs};
 use super::vertex::Vertex;
-use super::{Answer, EXACT, FROM_PATH};
+use super::{Answer, BY_GROUPS, EXACT};
 use crate::ids::TypeId;
 use crate::instance::{Instance, direction};
 use crate::linalg::dot;
@@ -239,6 +239,9 @@ pub(super) fn shared(
     let mut drafts = Drafts::default();
     let mut best: Option<(f64, Vec<f64>)> = None;
     for _ in 0..ROUNDS_MAX {
+        if stop() {
+            break;
+        }
         let pivots_max = PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n;
         let mut program = EnvyProgram::resume(rows, &vertex, rows.n);
         if program.approach(pivots_max, stop).is_err() || program.arrive(pivots_max, stop).is_err()
@@ -273,6 +276,9 @@ fn settle(
     let Start { mut extended, mut vertex, mut last } = start;
     let (mut left, mut drafts) = (pivots_max, Drafts::default());
     for _ in 0..ROUNDS_MAX {
+        if stop() {
+            return None;
+        }
         let mut program = EnvyProgram::resume(&extended, &vertex, rows.n);
         program.approach(left, stop).ok()?;
         let mut seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
@@ -315,7 +321,7 @@ fn settle(
                 let canonical = program.make_canonical(stop).ok()?;
                 let y = program.bundles();
                 let gap = ((bound - rows.total(&y)) / bound).abs();
-                let (pivots, method, kept) = (pivots_max - left, FROM_PATH, Some(kept));
+                let (pivots, method, kept) = (pivots_max - left, BY_GROUPS, Some(kept));
                 let answer = Answer { y, price, gap, pivots, method, canonical, kept };
                 return (canonical && gap <= EXACT).then_some(answer);
             }

@@ -3,6 +3,7 @@
 use super::{Explanation, Holding, TenantReason, TypeReason};
 use crate::audit::is_held;
 use crate::ids::{TenantId, TypeId, WorkloadId};
+use crate::mechanism::Mechanism;
 use crate::problem::Problem;
 
 impl Explanation {
@@ -43,11 +44,14 @@ impl Writer<'_> {
             (true, false) => {
                 let idle = figure(reason.capacity - reason.used);
                 let all = figure(reason.capacity);
-                let within = match self.problem.tenants().iter().any(|t| !t.limit.is_empty()) {
-                    true => " within its limit",
-                    false => "",
+                let any_limit = self.problem.tenants().iter().any(|t| !t.limit.is_empty());
+                let why = match (any_limit, self.is_useful(reason.gpu)) {
+                    (true, _) => ": nobody can use more of them within its limit",
+                    (false, false) => ": nobody can use more of them",
+                    // A cap on everybody, or a solver that was stopped on its way.
+                    (false, true) => "",
                 };
-                format!("{idle} of {all} {name} are idle: nobody can use more of them{within}")
+                format!("{idle} of {all} {name} are idle{why}")
             }
         };
         if let Some(price) = reason.price {
@@ -64,6 +68,14 @@ impl Writer<'_> {
             }
         }
         text + "."
+    }
+
+    /// Whether somebody who runs on a type could use more GPUs than it has.
+    fn is_useful(&self, gpu: TypeId) -> bool {
+        self.problem.workloads().iter().enumerate().any(|(l, of)| {
+            let used: f64 = self.explanation.outcome.shares.of_workload(WorkloadId(l)).iter().sum();
+            of.speedup[gpu.0] > 0.0 && of.demand.is_none_or(|d| used < d * (1.0 - SMALL))
+        })
     }
 
     fn tenant(&self, reason: &TenantReason, alone: bool, all: &mut Vec<String>) {
@@ -88,10 +100,7 @@ impl Writer<'_> {
             all.push(format!("{name} would envy {others} if a little were moved there."));
         }
         if alone {
-            if !reason.envied_by.is_empty() && !reason.at_demand {
-                let others = self.names(&reason.envied_by);
-                all.push(format!("{name} cannot be given more: {others} would envy it."));
-            }
+            all.extend(self.no_more(reason));
             for gpu in &self.explanation.types {
                 if let Some(more) = &gpu.one_more {
                     let gain = signed(more.tenants[reason.tenant.0]);
@@ -102,6 +111,25 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+
+    /// Why a tenant that could use more gets no more.
+    fn no_more(&self, reason: &TenantReason) -> Option<String> {
+        let (name, outcome) = (self.name(reason.tenant), &self.explanation.outcome);
+        if reason.at_demand {
+            return None;
+        }
+        if outcome.mechanism == Mechanism::Nash && outcome.first.is_none() {
+            let priced =
+                |h: &Holding| h.gpus * self.explanation.types[h.gpu.0].price.unwrap_or(0.0);
+            let cost: f64 = reason.holdings.iter().map(priced).sum();
+            let cost = (cost > 0.0).then(|| figure(cost))?;
+            return Some(format!(
+                "{name} cannot buy more: its GPUs cost {cost}, all the income that its weight gives it."
+            ));
+        }
+        let others = (!reason.envied_by.is_empty()).then(|| self.names(&reason.envied_by))?;
+        Some(format!("{name} cannot be given more: {others} would envy it."))
     }
 
     /// What guarantees and limits do to a tenant.
@@ -146,7 +174,7 @@ impl Writer<'_> {
         } else if reason.at_floor {
             let binds = !reason.at_demand
                 && self.explanation.outcome.first.is_none()
-                && self.explanation.outcome.mechanism.promises_sharing_incentive();
+                && self.explanation.outcome.mechanism == Mechanism::Incentive;
             let why = if binds { ": the sharing incentive binds" } else { "" };
             format!("{name} does {has}, exactly its equal split{why}.")
         } else {

@@ -119,3 +119,24 @@ fn no_sentence_is_false_under_a_demand() {
         assert!(found.sentences(&problem, None).iter().any(|s| s.starts_with(idle)));
     }
 }
+
+#[test]
+fn only_a_constraint_of_the_mechanism_binds() {
+    let problem = three();
+    for mechanism in Mechanism::ALL {
+        let found = explain(&problem, mechanism, &Options::default()).unwrap();
+        let said = found.sentences(&problem, None).join("\n");
+        let binds = said.contains("the sharing incentive binds");
+        assert_eq!(binds, mechanism == Mechanism::Incentive, "{mechanism}: {said}");
+    }
+}
+
+#[test]
+fn what_a_cap_keeps_idle_is_not_what_nobody_can_use() {
+    let problem = three();
+    let options = Options { gavel_cap: Some(0.25), stop: None };
+    let found = explain(&problem, Mechanism::Gavel, &options).unwrap();
+    let said = found.sentences(&problem, None);
+    assert!(said[1].starts_with("1 of 1 g1 are idle; the price is 0"), "{said:#?}");
+    assert!(said[2].starts_with("0.25 of 1 g2 are idle; the price is 0"), "{said:#?}");
+}

@@ -9,6 +9,7 @@
 
 use crate::instance::Instance;
 use crate::lp::{Program, Simplex};
+use std::ops::Range;
 
 /// Cuts after which what has been found must do: it is only where the simplex starts.
 const CUTS_MAX: usize = 60;
@@ -114,15 +115,15 @@ struct Market<'a> {
     rows: Vec<Row<'a>>,
 }
 
-/// The sides of every row's hull, row after row.
+/// The sides of every row's hull, and where they are.
 struct Hulls {
     sides: Vec<Side>,
-    first: Vec<usize>,
+    of: Vec<Range<usize>>,
 }
 
 impl Hulls {
     fn of(&self, i: usize) -> &[Side] {
-        &self.sides[self.first[i]..self.first[i + 1]]
+        &self.sides[self.of[i].clone()]
     }
 }
 
@@ -155,8 +156,14 @@ impl<'a> Market<'a> {
     }
 
     fn hulls(&self, price: &[f64]) -> Hulls {
-        let mut hulls = Hulls { sides: Vec::new(), first: vec![0] };
+        let mut hulls = Hulls { sides: Vec::new(), of: Vec::with_capacity(self.rows.len()) };
+        let mut before: Option<&Row<'_>> = None;
         for row in &self.rows {
+            // Rows with the same profile come one after another.
+            if before.replace(row).is_some_and(|before| before.speed == row.speed) {
+                hulls.of.extend(hulls.of.last().cloned());
+                continue;
+            }
             let begin = hulls.sides.len();
             for &j in &row.types {
                 let (w, p) = (row.speed[j], price[j]);
@@ -173,7 +180,7 @@ impl<'a> Market<'a> {
                     hulls.sides.push(Side { from, to: (w, p, j) });
                 }
             }
-            hulls.first.push(hulls.sides.len());
+            hulls.of.push(begin..hulls.sides.len());
         }
         hulls
     }
@@ -249,12 +256,12 @@ impl<'a> Market<'a> {
                 }
                 let taken = amounts(&side).map(|(j, x)| (j, part(j, x)));
                 let given = amounts(&own).map(|(j, x)| (j, part(j, -x)));
-                program.var(0.0, 0.0, 1.0, taken.chain(given).collect());
+                program.var(0.0, 0.0, 1.0, taken.chain(given));
                 others.push((i, side));
                 seen.push(side);
             }
         }
-        let rising = rising.iter().enumerate().map(|(j, x)| (j, part(j, *x))).collect();
+        let rising = rising.iter().enumerate().map(|(j, x)| (j, part(j, *x)));
         program.var(1.0, -1.0, 1.0, rising);
         for j in 0..k {
             program.row_upper[j] = part(j, left[j]);

@@ -4,6 +4,7 @@ use super::*;
 use crate::ProblemSpec;
 use crate::instance::{Alike, LastOrder};
 use proptest::prelude::*;
+use std::cell::Cell;
 
 /// Numbers between 0 and 1 from a seed.
 fn numbers(seed: u64) -> impl FnMut() -> f64 {
@@ -94,6 +95,84 @@ fn a_cluster_that_fills_up_takes_few_pivots() {
         let few = pivots.iter().all(|&pivots| pivots as f64 <= most);
         assert!(few, "part {part}: {pivots:?} pivots for {rows} rows");
     }
+}
+
+/// Solves with a stop at the first question, at the second, and so on, as long as it is heard.
+fn stopped_everywhere(
+    solve: impl Fn(&dyn Fn() -> bool) -> Result<Allocation, LpError>,
+    mut see: impl FnMut(Allocation),
+) -> [usize; 2] {
+    let mut seen = [0; 2];
+    for calls in 0.. {
+        let (asked, heard) = (Cell::new(0), Cell::new(false));
+        let stop = || {
+            heard.set(heard.get() || asked.get() >= calls);
+            asked.replace(asked.get() + 1) >= calls
+        };
+        let found = solve(&stop);
+        if !heard.get() {
+            return seen;
+        }
+        match found {
+            Ok(found) => {
+                seen[1] += 1;
+                see(found);
+            }
+            Err(error) => {
+                assert_eq!(error, LpError::Stopped);
+                seen[0] += 1;
+            }
+        }
+    }
+    seen
+}
+
+fn assert_feasible(instance: &Instance, x: &[f64]) {
+    let k = instance.width();
+    for (j, capacity) in instance.capacity.iter().enumerate() {
+        assert!(x.iter().skip(j).step_by(k).sum::<f64>() <= capacity * (1.0 + 1e-9), "type {j}");
+    }
+    for (l, demand) in instance.demand.iter().enumerate() {
+        assert!(x[l * k..][..k].iter().sum::<f64>() <= demand * (1.0 + 1e-9), "row {l}");
+    }
+}
+
+#[test]
+fn levels_that_were_reached_before_a_stop_stand() {
+    let mut kept = 0;
+    for seed in 1..=4 {
+        let instance = cluster(60, 4, seed);
+        let target = instance.weight.clone();
+        let best = lexicographic(&instance, &target, &|| false).unwrap();
+        let best = levels(&instance, &target, &best.x);
+        let (least, _) = first(&instance, &target, &best);
+        let solve = |stop: &dyn Fn() -> bool| lexicographic(&instance, &target, stop);
+        kept += stopped_everywhere(solve, |found| {
+            assert_feasible(&instance, &found.x);
+            assert!(found.gap <= 1.0 && !(found.method == STOPPED && found.canonical));
+            for (own, best) in levels(&instance, &target, &found.x).iter().zip(&best) {
+                assert!(*own >= best.min(least) * (1.0 - 1e-9), "{own}, {least} of {best}");
+            }
+        })[1];
+    }
+    assert!(kept > 8, "{kept} stops left an answer");
+}
+
+#[test]
+fn a_total_that_was_stopped_is_feasible_and_its_gap_is_true() {
+    let mut kept = [0; 2];
+    for (seed, floors) in (1..=4).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let instance = cluster(60, 4, seed);
+        let sum = |x: &[f64]| crate::shares::dot(&instance.speedup, x);
+        let best = sum(&total(&instance, floors, &|| false).unwrap().x);
+        let solve = |stop: &dyn Fn() -> bool| total(&instance, floors, stop);
+        kept[usize::from(floors)] += stopped_everywhere(solve, |found| {
+            assert_feasible(&instance, &found.x);
+            let total = sum(&found.x);
+            assert!(total >= best * (1.0 - found.gap) * (1.0 - 1e-9), "{total} of {best}");
+        })[1];
+    }
+    assert!(kept[0] > 8 && kept[1] > 4, "{kept:?} stops left an answer");
 }
 
 proptest! {

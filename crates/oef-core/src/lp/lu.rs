@@ -3,7 +3,7 @@
 //! Columns with one entry left are taken out first, which makes the bases of our programs nearly
 //! triangular; what remains is the [`Nucleus`].
 
-use super::nucleus::Nucleus;
+use super::nucleus::{Nucleus, empty};
 
 /// Entries below this are noise of cancellation, given columns scaled to order one.
 const DROP: f64 = 1e-16;
@@ -26,6 +26,9 @@ pub(crate) struct Lu {
     upper_rows: Columns,
     /// Scratch in the order of the steps.
     steps: Vec<f64>,
+    nucleus: Nucleus,
+    /// Scratch: what the nucleus' columns have in rows that are eliminated.
+    above: Vec<Vec<(usize, f64)>>,
 }
 
 /// Sparse columns one after another in one piece of memory.
@@ -95,6 +98,8 @@ impl Lu {
     /// Factors the matrix with the given sparse columns over `rows` rows. Columns that depend on others
     /// are left out and reported.
     pub fn factor(&mut self, rows: usize, columns: &[&[(usize, f64)]]) -> Deficiency {
+        #[cfg(test)]
+        crate::linalg::work::count();
         self.clear();
         let mut step_of_row = vec![usize::MAX; rows];
         let Peeled { order, rest } = peel(rows, columns);
@@ -129,8 +134,10 @@ impl Lu {
             (0..step_of_row.len()).filter(|&r| step_of_row[r] == usize::MAX).collect();
         let mut place = vec![0; step_of_row.len()];
         open.iter().enumerate().for_each(|(at, &r)| place[r] = at);
-        let mut nucleus = Nucleus::new(open.len(), rest.len(), SINGULAR);
-        let mut above: Vec<Vec<(usize, f64)>> = vec![Vec::new(); rest.len()];
+        let mut nucleus = std::mem::take(&mut self.nucleus);
+        nucleus.reset(open.len(), rest.len(), SINGULAR);
+        let above = &mut self.above;
+        empty(above, rest.len());
         for (at, &c) in rest.iter().enumerate() {
             for &(row, a) in columns[c] {
                 match step_of_row[row] {
@@ -143,15 +150,17 @@ impl Lu {
         while let Some(step) = nucleus.next() {
             left_out[step.column] = false;
             let at = self.pivot_row.len();
-            self.upper.entries.append(&mut above[step.column]);
+            self.upper.entries.append(&mut self.above[step.column]);
             let below = step.below.iter().filter(|e| e.1.abs() > DROP);
             self.lower.entries.extend(below.map(|&(r, l)| (open[r], l)));
             for &(c, u) in step.beside.iter().filter(|e| e.1.abs() > DROP) {
-                above[c].push((at, u));
+                self.above[c].push((at, u));
             }
-            step_of_row[open[step.row]] = at;
-            self.close(open[step.row], rest[step.column], step.pivot);
+            let (row, column, pivot) = (open[step.row], rest[step.column], step.pivot);
+            step_of_row[row] = at;
+            self.close(row, column, pivot);
         }
+        self.nucleus = nucleus;
         (0..rest.len()).filter(|&at| left_out[at]).map(|at| rest[at]).collect()
     }
 

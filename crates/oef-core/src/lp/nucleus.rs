@@ -7,7 +7,9 @@
 /// A pivot may be this much smaller than the largest entry of its row.
 const THRESHOLD: f64 = 0.1;
 
-/// Sparse rows that change as pivots are eliminated, with the pattern of the columns beside them.
+/// Sparse rows that change as pivots are eliminated, with the pattern of the columns beside them. It is kept from one
+/// factorisation to the next for its memory: thousands of small lists.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Nucleus {
     /// Entries (column, value) of each row, only of columns that are left.
     rows: Vec<Vec<(usize, f64)>>,
@@ -21,6 +23,7 @@ pub(super) struct Nucleus {
     met: Vec<bool>,
     /// Entries smaller than this are no pivots.
     least: f64,
+    step: Step,
 }
 
 /// The count of a row or column that is out of the game.
@@ -29,6 +32,7 @@ const DONE: usize = usize::MAX;
 const NONE: usize = usize::MAX;
 
 /// A pivot, what its column had below it (relative to the pivot), and its row beside it.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Step {
     pub row: usize,
     pub column: usize,
@@ -38,17 +42,15 @@ pub(super) struct Step {
 }
 
 impl Nucleus {
-    /// An empty one; entries smaller than `least` will be no pivots.
-    pub fn new(rows: usize, columns: usize, least: f64) -> Self {
-        Nucleus {
-            rows: vec![Vec::new(); rows],
-            columns: vec![Vec::new(); columns],
-            column_count: Counts::new(columns),
-            row_count: Counts::new(rows),
-            place: vec![NONE; columns],
-            met: Vec::new(),
-            least,
-        }
+    /// Empties it; entries smaller than `least` will be no pivots.
+    pub fn reset(&mut self, rows: usize, columns: usize, least: f64) {
+        empty(&mut self.rows, rows);
+        empty(&mut self.columns, columns);
+        self.column_count.reset(columns);
+        self.row_count.reset(rows);
+        self.place.clear();
+        self.place.resize(columns, NONE);
+        self.least = least;
     }
 
     /// Adds an entry; those of a column come together.
@@ -65,7 +67,7 @@ impl Nucleus {
     }
 
     /// Eliminates the next pivot; `None` when there is none left.
-    pub fn next(&mut self) -> Option<Step> {
+    pub fn next(&mut self) -> Option<&Step> {
         loop {
             let row = self.row_count.fewest()?;
             let best = match self.best_in_column() {
@@ -73,7 +75,10 @@ impl Nucleus {
                 best => best.into_iter().chain(self.best_in_row(row)).min(),
             };
             match best {
-                Some((_, row, column)) => return Some(self.eliminate(row, column)),
+                Some((_, row, column)) => {
+                    self.eliminate(row, column);
+                    return Some(&self.step);
+                }
                 None => self.give_up(row),
             }
         }
@@ -82,15 +87,26 @@ impl Nucleus {
     /// The best pivot in a column with the fewest entries: (new entries at most, row, column).
     fn best_in_column(&mut self) -> Option<(usize, usize, usize)> {
         let c = self.column_count.fewest()?;
-        let left = self.columns[c].iter().copied().filter(|&r| self.row_count.of[r] != DONE);
-        let fits = left.filter(|&r| {
-            let of_row = self.rows[r].iter();
-            let value = of_row.clone().find(|e| e.0 == c).map_or(0.0, |e| e.1.abs());
-            let alone = self.column_count.of[c] == 1 || self.rows[r].len() == 1;
-            let most = || of_row.map(|e| e.1.abs()).fold(0.0, f64::max);
-            value >= self.least && (alone || value >= THRESHOLD * most())
-        });
-        fits.map(|r| (self.fill(r, c), r, c)).min()
+        let mut least = (0, 0, 0);
+        loop {
+            let left = self.columns[c].iter().filter(|&&r| self.row_count.of[r] != DONE);
+            let next =
+                left.map(|&r| (self.fill(r, c), r, c)).filter(|next| *next >= least).min()?;
+            // To look through a row takes long: those that make few new entries come first.
+            if self.fits(next.1, c) {
+                return Some(next);
+            }
+            least = (next.0, next.1 + 1, c);
+        }
+    }
+
+    /// Whether an entry is large enough for a pivot.
+    fn fits(&self, r: usize, c: usize) -> bool {
+        let row = &self.rows[r];
+        let value = row.iter().find(|e| e.0 == c).map_or(0.0, |e| e.1.abs());
+        let alone = self.column_count.of[c] == 1 || row.len() == 1;
+        let most = || row.iter().map(|e| e.1.abs()).fold(0.0, f64::max);
+        value >= self.least && (alone || value >= THRESHOLD * most())
     }
 
     /// The same in a row.
@@ -113,33 +129,37 @@ impl Nucleus {
         }
     }
 
-    fn eliminate(&mut self, row: usize, column: usize) -> Step {
-        let mut beside = std::mem::take(&mut self.rows[row]);
-        let at = beside.iter().position(|e| e.0 == column).unwrap_or(0);
-        let (_, pivot) = beside.swap_remove(at);
+    fn eliminate(&mut self, row: usize, column: usize) {
+        let mut step = std::mem::take(&mut self.step);
+        step.beside.clear();
+        std::mem::swap(&mut step.beside, &mut self.rows[row]);
+        let at = step.beside.iter().position(|e| e.0 == column).unwrap_or(0);
+        (step.row, step.column, step.pivot) = (row, column, step.beside.swap_remove(at).1);
         (self.row_count.of[row], self.column_count.of[column]) = (DONE, DONE);
-        for (at, &(c, _)) in beside.iter().enumerate() {
+        for (at, &(c, _)) in step.beside.iter().enumerate() {
             self.place[c] = at;
             self.column_count.of[c] -= 1;
         }
-        let mut below = Vec::new();
-        for r in std::mem::take(&mut self.columns[column]) {
+        step.below.clear();
+        let below = std::mem::take(&mut self.columns[column]);
+        for &r in &below {
             if self.row_count.of[r] != DONE {
-                below.push((r, self.subtract(r, column, pivot, &beside)));
+                step.below.push((r, self.subtract(r, &step)));
             }
         }
-        for &(c, _) in &beside {
+        self.columns[column] = below;
+        for &(c, _) in &step.beside {
             self.place[c] = NONE;
             self.column_count.set(c, self.column_count.of[c]);
         }
-        Step { row, column, pivot, below, beside }
+        self.step = step;
     }
 
     /// Takes a multiple of the pivot row from a row, so that its entry in the pivot's column goes;
     /// returns the multiple.
-    fn subtract(&mut self, r: usize, column: usize, pivot: f64, beside: &[(usize, f64)]) -> f64 {
+    fn subtract(&mut self, r: usize, Step { column, pivot, beside, .. }: &Step) -> f64 {
         let row = &mut self.rows[r];
-        let at = row.iter().position(|e| e.0 == column).unwrap_or(0);
+        let at = row.iter().position(|e| e.0 == *column).unwrap_or(0);
         let factor = row.swap_remove(at).1 / pivot;
         if !beside.is_empty() {
             self.met.clear();
@@ -163,16 +183,28 @@ impl Nucleus {
     }
 }
 
+/// So many empty lists, with the memory that they had.
+pub(super) fn empty<T: Clone>(lists: &mut Vec<Vec<T>>, count: usize) {
+    lists.iter_mut().for_each(Vec::clear);
+    lists.resize(count, Vec::new());
+}
+
 /// Counts, and the least of them at hand.
+#[derive(Clone, Debug, Default)]
 struct Counts {
     of: Vec<usize>,
     /// What had each count at some time: it may have another one by now.
     with: Vec<Vec<usize>>,
+    /// No list before this one has anything.
+    least: usize,
 }
 
 impl Counts {
-    fn new(size: usize) -> Self {
-        Counts { of: vec![0; size], with: Vec::new() }
+    fn reset(&mut self, size: usize) {
+        self.of.clear();
+        self.of.resize(size, 0);
+        self.with.iter_mut().for_each(Vec::clear);
+        self.least = 1;
     }
 
     fn set(&mut self, which: usize, count: usize) {
@@ -181,17 +213,19 @@ impl Counts {
             self.with.resize(count + 1, Vec::new());
         }
         self.with[count].push(which);
+        self.least = self.least.min(count.max(1));
     }
 
     /// One of those with the least count above zero.
     fn fewest(&mut self) -> Option<usize> {
-        for (count, list) in self.with.iter_mut().enumerate().skip(1) {
+        while let Some(list) = self.with.get_mut(self.least) {
             while let Some(&which) = list.last() {
-                if self.of[which] == count {
+                if self.of[which] == self.least {
                     return Some(which);
                 }
                 list.pop();
             }
+            self.least += 1;
         }
         None
     }

@@ -5,7 +5,7 @@
 //! are multiplied by powers of two (so that nothing is rounded) until the entries of each, together
 //! with its bounds, spread evenly around one.
 
-use super::program::Program;
+use super::program::{Column, Program};
 
 /// Passes over rows and columns; the spread hardly changes after a few.
 const PASSES: usize = 6;
@@ -22,9 +22,18 @@ impl Scaling {
     pub fn new(program: &Program) -> Self {
         let (rows, vars) = (program.rows(), program.vars());
         let mut scaling = Scaling { row: vec![1.0; rows], column: vec![1.0; vars], cost: 1.0 };
-        for _ in 0..PASSES {
-            scaling.centre_rows(program);
-            scaling.centre_columns(program);
+        let mut spread = vec![Spread::default(); rows];
+        for &(row, a) in program.columns.iter().flatten() {
+            spread[row].add(a);
+        }
+        for pass in 1..=PASSES {
+            for (row, spread) in spread.iter_mut().enumerate() {
+                spread.add_bounds(program.row_lower[row], program.row_upper[row]);
+                scaling.row[row] = std::mem::take(spread).centre();
+            }
+            if pass < PASSES {
+                scaling.centre_columns(program, &mut spread);
+            }
         }
         scaling.cap_columns(program);
         let most =
@@ -34,21 +43,9 @@ impl Scaling {
         scaling
     }
 
-    /// Every row to the geometric mean of its least and greatest entries and bounds.
-    fn centre_rows(&mut self, program: &Program) {
-        let mut spread = vec![Spread::default(); program.rows()];
-        for (column, scale) in program.columns.iter().zip(&self.column) {
-            for &(row, a) in column {
-                spread[row].add(a * scale);
-            }
-        }
-        for (row, spread) in spread.iter_mut().enumerate() {
-            spread.add_bounds(program.row_lower[row], program.row_upper[row]);
-            self.row[row] = spread.centre();
-        }
-    }
-
-    fn centre_columns(&mut self, program: &Program) {
+    /// Every column to the geometric mean of its least and greatest entries and bounds; adds what that makes of the entries
+    /// to the spread of the rows.
+    fn centre_columns(&self, program: &Program, rows: &mut [Spread]) {
         for (v, column) in program.columns.iter().enumerate() {
             let mut spread = Spread::default();
             for &(row, a) in column {
@@ -60,7 +57,8 @@ impl Scaling {
                     spread.add(1.0 / bound);
                 }
             }
-            self.column[v] = spread.centre();
+            let scale = spread.centre();
+            column.iter().for_each(|&(row, a)| rows[row].add(a * scale));
         }
     }
 
@@ -73,21 +71,21 @@ impl Scaling {
         }
     }
 
-    /// The program in these units.
-    pub fn apply(&self, program: &Program) -> Program {
-        let scaled = |values: &[f64], by: &dyn Fn(usize) -> f64| {
-            values.iter().enumerate().map(|(i, x)| x * by(i)).collect::<Vec<f64>>()
+    /// Makes `scaled` the program in these units.
+    pub fn apply(&self, program: &Program, scaled: &mut Program) {
+        let set = |to: &mut Vec<f64>, values: &[f64], by: &dyn Fn(usize) -> f64| {
+            to.clear();
+            to.extend(values.iter().enumerate().map(|(i, x)| x * by(i)));
         };
-        let columns = program.columns.iter().zip(&self.column).map(|(column, scale)| {
-            column.iter().map(|&(row, a)| (row, a * self.row[row] * scale)).collect()
-        });
-        Program {
-            cost: scaled(&program.cost, &|v| self.column[v] * self.cost),
-            lower: scaled(&program.lower, &|v| 1.0 / self.column[v]),
-            upper: scaled(&program.upper, &|v| 1.0 / self.column[v]),
-            columns: columns.collect(),
-            row_lower: scaled(&program.row_lower, &|row| self.row[row]),
-            row_upper: scaled(&program.row_upper, &|row| self.row[row]),
+        set(&mut scaled.cost, &program.cost, &|v| self.column[v] * self.cost);
+        set(&mut scaled.lower, &program.lower, &|v| 1.0 / self.column[v]);
+        set(&mut scaled.upper, &program.upper, &|v| 1.0 / self.column[v]);
+        set(&mut scaled.row_lower, &program.row_lower, &|row| self.row[row]);
+        set(&mut scaled.row_upper, &program.row_upper, &|row| self.row[row]);
+        scaled.columns.resize_with(program.vars(), Column::default);
+        for (v, (to, column)) in scaled.columns.iter_mut().zip(&program.columns).enumerate() {
+            to.clear();
+            to.extend(column.iter().map(|&(row, a)| (row, a * self.row[row] * self.column[v])));
         }
     }
 }
@@ -107,9 +105,10 @@ impl Default for Spread {
 
 impl Spread {
     fn add(&mut self, x: f64) {
-        if x != 0.0 && x.is_finite() {
-            self.least = self.least.min(x.abs());
-            self.most = self.most.max(x.abs());
+        let size = x.abs();
+        if size > 0.0 && size < f64::INFINITY {
+            self.least = if size < self.least { size } else { self.least };
+            self.most = if size > self.most { size } else { self.most };
         }
     }
 

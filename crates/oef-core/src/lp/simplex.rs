@@ -36,6 +36,8 @@ const POLISH_MAX: usize = 200;
 const PIVOT: f64 = 1e-11;
 /// Pivots without progress after which the costs are perturbed, once; then the least index rules.
 const STALL: usize = 60;
+/// Pivots after which somebody is asked whether to stop.
+const STOP_EVERY: usize = 32;
 /// Pivots per row and column after which the method gives up: far beyond what our programs need.
 const PIVOTS_PER_SIZE_MAX: usize = 50;
 
@@ -79,6 +81,8 @@ pub(crate) struct Simplex {
     tolerance: Tolerance,
     /// The program in the units that are worked in, if these are others.
     scaled: Option<(Program, Scaling)>,
+    /// The last such program, for its memory: thousands of small columns.
+    outdated: Program,
     /// Pivots per solve after which it is given up, if that is before it is given up anyway.
     pub patience: usize,
     /// Pivots so far, and those after which every solve is given up.
@@ -106,6 +110,7 @@ impl Simplex {
             precise: false,
             tolerance: COARSE,
             scaled: None,
+            outdated: Program::default(),
             patience: usize::MAX,
             pivots: 0,
             limit: usize::MAX,
@@ -134,7 +139,9 @@ impl Simplex {
         self.factored = false;
         if self.autoscale {
             let scaling = Scaling::new(&self.program);
-            self.scaled = Some((scaling.apply(&self.program), scaling));
+            let mut scaled = std::mem::take(&mut self.outdated);
+            scaling.apply(&self.program, &mut scaled);
+            self.scaled = Some((scaled, scaling));
         }
         let size = self.program.rows() + self.program.vars();
         let pivots_max = (1000 + PIVOTS_PER_SIZE_MAX * size).min(self.patience);
@@ -177,17 +184,19 @@ impl Simplex {
     ) -> Result<(), LpError> {
         self.tolerance = tolerance;
         self.perturbation.clear();
-        let limit = self.pivots.saturating_add(pivots_max).min(self.limit);
+        let first = self.pivots;
+        let limit = first.saturating_add(pivots_max).min(self.limit);
         let mut stalled = 0;
         loop {
+            // Before anything is factorised.
+            if (self.pivots - first).is_multiple_of(STOP_EVERY) && stop() {
+                return Err(LpError::Stopped);
+            }
             if !self.fresh || self.factors.is_stale() {
                 self.renew();
             }
             if self.pivots >= limit {
                 return Err(LpError::NotConverged);
-            }
-            if self.pivots.is_multiple_of(32) && stop() {
-                return Err(LpError::Stopped);
             }
             let infeasible = self.infeasibility() > 0.0;
             let Some((enter, rise)) = self.price(infeasible, stalled > 4 * STALL) else {
@@ -219,6 +228,11 @@ impl Simplex {
         }
     }
 
+    /// Whether the values and the factors are those of the basis, also where a walk was stopped.
+    pub fn has_vertex(&self) -> bool {
+        self.factored && self.fresh
+    }
+
     /// The value of a structural variable.
     pub fn value(&self, var: VarId) -> f64 {
         self.value_of(var) * self.scaled.as_ref().map_or(1.0, |(_, s)| s.column[var])
@@ -241,7 +255,7 @@ impl Simplex {
 
     /// Adds variables or rows made to the program by the caller: logicals of new rows become basic.
     fn sync(&mut self) {
-        let scaled = self.scaled.take().is_some();
+        let scaled = self.scaled.take().map(|(program, _)| self.outdated = program).is_some();
         let (vars, rows) = (self.program.vars(), self.program.rows());
         let (old_rows, old_vars) = (self.basis.len(), self.place.len() - self.basis.len());
         if vars == old_vars && rows == old_rows {
@@ -302,8 +316,8 @@ impl Simplex {
         let (vars, rows) = (self.program.vars(), self.program.rows());
         let wanted: Vec<usize> =
             structurals.iter().copied().chain(logicals.iter().map(|r| vars + r)).collect();
+        let mut factors = std::mem::take(&mut self.factors);
         let columns: Vec<&[(RowId, f64)]> = wanted.iter().map(|&v| self.column(v)).collect();
-        let mut factors = Factors::default();
         let deficiency = factors.factor(rows, &columns);
         let mut position = vec![Some(0); wanted.len()];
         for &c in &deficiency.columns {
@@ -390,9 +404,17 @@ impl Simplex {
     }
 
     fn infeasibility(&self) -> f64 {
-        let violations = self.basis.iter().zip(&self.basic_value).map(|(&v, &x)| {
+        let violations = self.basis.iter().zip(&self.basic_value).filter_map(|(&v, &x)| {
             let (lower, upper) = self.bounds(v);
-            ((lower - x) / lower.abs().max(1.0)).max((x - upper) / upper.abs().max(1.0))
+            // Nearly all are within: no division for those.
+            let (beyond, bound) = if x < lower {
+                (lower - x, lower)
+            } else if x > upper {
+                (x - upper, upper)
+            } else {
+                return None;
+            };
+            Some(beyond / bound.abs().max(1.0))
         });
         violations.filter(|&violation| violation > self.tolerance.feasible).sum()
     }

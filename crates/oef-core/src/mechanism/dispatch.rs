@@ -128,17 +128,30 @@ fn allocate(
         return Ok(Allocation::closed_form(x, price, "everybody has all that it can use"));
     }
     let mut level = |target: &[f64]| {
-        let levelling = Levelling { instance, target, held: &[], allowed: None };
-        let free = market::lexicographic(&levelling, &mut memory.market, stop)?;
-        // Demands that do not bind in the answer without them do not bind.
-        match instance.is_within_demands(&free.x) {
-            true => Ok(free),
-            false => {
-                let mut found = limited::lexicographic(instance, target, stop)?;
-                hand_out_idle(instance, &mut found.x);
-                Ok(found)
+        // Demands that do not bind in the answer without them do not bind. It leaves nothing idle, so they do if all of
+        // them together are less than there is; and it gives everybody the level of the least equal split at least.
+        let level = (0..instance.rows()).map(|l| instance.equal_split(l) / target[l]);
+        let level = level.fold(f64::INFINITY, f64::min) * (1.0 - OPTIMALITY_TOLERANCE);
+        let enough = |l: usize| most(instance, l) >= level * target[l];
+        if instance.demand.iter().sum::<f64>() >= instance.capacity.iter().sum()
+            && (0..instance.rows()).all(enough)
+        {
+            let levelling = Levelling { instance, target, held: &[], allowed: None };
+            let free = market::lexicographic(&levelling, &mut memory.market, stop)?;
+            if instance.is_within_demands(&free.x) {
+                return Ok(free);
             }
         }
+        let mut found = limited::lexicographic(instance, target, stop)?;
+        hand_out_idle(instance, &mut found.x);
+        Ok(found)
+    };
+    // Stopped on its way, a walk may be farther from the greatest total than the plain division.
+    let total = |floors: bool| {
+        let found = limited::total(instance, floors, stop)?;
+        let is_open = found.gap > OPTIMALITY_TOLERANCE;
+        let plain = is_open.then(|| unfinished(instance, mechanism));
+        Ok(plain.filter(|plain| plain.gap < found.gap).unwrap_or(found))
     };
     match mechanism {
         Mechanism::MaxMin => {
@@ -155,9 +168,9 @@ fn allocate(
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Gavel => level(&instance.equal_splits()),
         Mechanism::Efficiency if !instance.has_demands() => market::efficiency(instance, stop),
-        Mechanism::Efficiency => limited::total(instance, false, stop),
+        Mechanism::Efficiency => total(false),
         Mechanism::Incentive if !instance.has_demands() => market::incentive(instance, stop),
-        Mechanism::Incentive => limited::total(instance, true, stop),
+        Mechanism::Incentive => total(true),
         Mechanism::Cooperative => {
             let limited = instance.has_demands();
             let division = if limited { max_min::divide(instance) } else { Vec::new() };
@@ -167,6 +180,9 @@ fn allocate(
     }
 }
 
+/// A type with at most this part of the speed of another is clearly slower.
+const CLEARLY_SLOWER: f64 = 0.999;
+
 /// Where the plain division already gives everybody as many of its fastest GPUs as it can use, nobody could do better
 /// under any mechanism, and nothing has a price.
 fn satisfied(instance: &Instance) -> Option<Vec<f64>> {
@@ -174,13 +190,29 @@ fn satisfied(instance: &Instance) -> Option<Vec<f64>> {
         return None;
     }
     let k = instance.width();
+    // Who has nearly all that it can use of its fastest type has it there, if no other is nearly as fast.
+    let mut least = vec![0.0; k];
+    for l in 0..instance.rows() {
+        let fastest = instance.profile(l).iter().copied().fold(0.0, f64::max);
+        let mut fast = (0..k).filter(|&j| instance.profile(l)[j] > fastest * CLEARLY_SLOWER);
+        if let (Some(j), None) = (fast.next(), fast.next()) {
+            least[j] += instance.demand[l] * CLEARLY_SLOWER;
+        }
+    }
+    if least.iter().zip(&instance.capacity).any(|(least, capacity)| least > capacity) {
+        return None;
+    }
     let x = max_min::divide(instance);
     let has_all = |l: usize| {
-        let fastest = instance.profile(l).iter().copied().fold(0.0, f64::max);
-        let most = fastest * instance.demand[l];
-        dot(instance.profile(l), &x[l * k..][..k]) >= most * (1.0 - OPTIMALITY_TOLERANCE / 100.0)
+        let throughput = dot(instance.profile(l), &x[l * k..][..k]);
+        throughput >= most(instance, l) * (1.0 - OPTIMALITY_TOLERANCE / 100.0)
     };
     (0..instance.rows()).all(has_all).then_some(x)
+}
+
+/// The throughput of a row that has all that it can use of its fastest type.
+fn most(instance: &Instance, l: usize) -> f64 {
+    instance.profile(l).iter().copied().fold(0.0, f64::max) * instance.demand[l]
 }
 
 /// Over a range of many orders of magnitude a level that is right beside the largest throughputs may leave idle what is

@@ -7,7 +7,8 @@
 //! the levels rise until nothing is idle that somebody could use. They can rise in turn: a higher level
 //! of one type never makes anybody take more of another (a row that has what it needs gives up its
 //! slowest GPUs for better ones), so the levels climb to the least ones at which every type is either
-//! used up or wanted by nobody, and no step on the way hands out too much.
+//! used up or wanted by nobody, and no step on the way hands out too much. Of types that are equally fast for it a row takes
+//! in proportion to their capacities, as far as it is offered that: so nothing depends on the names of types.
 
 use crate::instance::Instance;
 
@@ -46,6 +47,29 @@ struct Levels<'a> {
 struct Limited {
     row: usize,
     types: Vec<usize>,
+    /// Where each group of equally fast types ends.
+    ends: Vec<usize>,
+}
+
+impl Limited {
+    /// The types, those that are equally fast together.
+    fn groups(&self) -> impl Iterator<Item = &[usize]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| &self.types[std::mem::replace(&mut start, end)..end])
+    }
+}
+
+/// The types of a row at its demand: it takes all that it is offered of some, and the rest in proportion to capacity of some
+/// that are equally fast.
+struct Full<'a> {
+    /// Those that are faster than the slowest that it takes.
+    faster: &'a [usize],
+    /// Those that are as fast as the slowest that it takes.
+    slowest: &'a [usize],
+    /// What the faster ones leave of its demand.
+    room: f64,
+    /// What it takes of the slowest per GPU of their capacity, if it is offered as much.
+    part: f64,
 }
 
 impl<'a> Levels<'a> {
@@ -62,9 +86,11 @@ impl<'a> Levels<'a> {
                 continue;
             }
             types.iter().for_each(|&j| top[j] = top[j].max(instance.demand[row] / weight));
-            // Equal speeds keep the order of the types, which is the instance's own.
-            types.sort_by(|&a, &b| speed[b].total_cmp(&speed[a]).then(a.cmp(&b)));
-            limited.push(Limited { row, types });
+            types.sort_by(|&a, &b| speed[b].total_cmp(&speed[a]));
+            let is_last =
+                |&at: &usize| types.get(at).is_none_or(|&j| speed[j] < speed[types[at - 1]]);
+            let ends = (1..=types.len()).filter(is_last).collect();
+            limited.push(Limited { row, types, ends });
         }
         let level = instance.capacity.iter().zip(&able);
         let level = level.map(|(&m, &w)| if w > 0.0 { m / w } else { 0.0 }).collect();
@@ -101,18 +127,33 @@ impl<'a> Levels<'a> {
         eliminate(&mut equations, &mut idle);
         let rise = idle;
         let mut part: f64 = 1.0;
-        for Limited { row, types } in &self.limited {
-            let (demand, weight) = (self.instance.demand[*row], self.instance.weight[*row]);
-            let (mut room, mut faster) = (demand, 0.0);
-            for &j in types {
-                room -= weight * self.level[j];
-                if room <= demand * IDLE {
-                    break;
+        // What grows by `by` has so much room.
+        let mut within = |room: f64, by: f64| {
+            if part * by > room {
+                part = room / by;
+            }
+        };
+        for limited in &self.limited {
+            let weight = self.instance.weight[limited.row];
+            let growth = |types: &[usize]| types.iter().map(|&j| weight * rise[j]).sum::<f64>();
+            let full = match self.full(limited) {
+                Ok(full) => full,
+                Err(room) => {
+                    within(room, growth(&limited.types));
+                    continue;
                 }
-                faster += weight * rise[j];
-                if part * faster > room {
-                    part = room / faster;
-                }
+            };
+            let takes_all = |j: &usize| self.takes_all(&full, *j, weight);
+            let (all, shared): (Vec<usize>, Vec<usize>) =
+                full.slowest.iter().partition(|j| takes_all(j));
+            let capacity = shared.iter().map(|&j| self.instance.capacity[j]).sum::<f64>();
+            let faster = growth(full.faster);
+            within(full.room, faster);
+            for &j in &all {
+                // What is left for each GPU shrinks, and what is offered of this type grows.
+                let most = full.part * self.instance.capacity[j];
+                let shrinks = (faster + growth(&all)) / capacity * self.instance.capacity[j];
+                within(most - weight * self.level[j], weight * rise[j] + shrinks);
             }
         }
         let from = self.level.clone();
@@ -133,18 +174,28 @@ impl<'a> Levels<'a> {
             equations[j * k + j] = self.unlimited[j];
             idle[j] -= self.unlimited[j] * self.level[j];
         }
-        for Limited { row, types } in &self.limited {
-            let (demand, weight) = (self.instance.demand[*row], self.instance.weight[*row]);
-            let mut room = demand;
-            for (at, &j) in types.iter().enumerate() {
-                let offer = weight * self.level[j];
-                idle[j] -= offer.min(room);
-                room -= offer;
-                if room <= demand * IDLE {
-                    types[..at].iter().for_each(|&i| equations[j * k + i] -= weight);
-                    break;
+        for limited in &self.limited {
+            let weight = self.instance.weight[limited.row];
+            let Ok(full) = self.full(limited) else {
+                for &j in &limited.types {
+                    idle[j] -= weight * self.level[j];
+                    equations[j * k + j] += weight;
                 }
+                continue;
+            };
+            let takes_all = |j: &usize| self.takes_all(&full, *j, weight);
+            let (mut all, shared): (Vec<usize>, Vec<usize>) =
+                full.slowest.iter().partition(|j| takes_all(j));
+            all.extend(full.faster);
+            for &j in &all {
+                idle[j] -= weight * self.level[j];
                 equations[j * k + j] += weight;
+            }
+            let capacity = shared.iter().map(|&j| self.instance.capacity[j]).sum::<f64>();
+            for &j in &shared {
+                let own = self.instance.capacity[j];
+                idle[j] -= (full.part * own).min(weight * self.level[j]);
+                all.iter().for_each(|&i| equations[j * k + i] -= weight * own / capacity);
             }
         }
         (equations, idle)
@@ -191,22 +242,75 @@ impl<'a> Levels<'a> {
     /// GPUs of type `j` taken if its level were `level`, and by how much that grows with the level.
     fn taken(&self, j: usize, level: f64) -> (f64, f64) {
         let (mut used, mut slope) = (self.unlimited[j] * level, self.unlimited[j]);
-        for Limited { row, types } in &self.limited {
-            let (mut room, weight) = (self.instance.demand[*row], self.instance.weight[*row]);
-            for &i in types {
-                let offer = weight * if i == j { level } else { self.level[i] };
-                if i == j {
-                    used += offer.min(room);
-                    slope += if offer < room { weight } else { 0.0 };
+        for limited in &self.limited {
+            let (row, capacity) = (limited.row, self.instance.capacity[j]);
+            let (mut room, weight) = (self.instance.demand[row], self.instance.weight[row]);
+            let offer = |i: usize| weight * if i == j { level } else { self.level[i] };
+            for group in limited.groups() {
+                if group.contains(&j) {
+                    let most = (self.part(group, room, &offer) * capacity).min(room);
+                    used += offer(j).min(most);
+                    slope += if offer(j) < most { weight } else { 0.0 };
                     break;
                 }
-                room -= offer;
+                room -= group.iter().map(|&i| offer(i)).sum::<f64>();
                 if room <= 0.0 {
                     break;
                 }
             }
         }
         (used, slope)
+    }
+
+    /// How many GPUs per GPU of their capacity a row takes of equally fast types, at most as many as it is offered of each:
+    /// so that they are `room` together, or without bound where it is offered less than that.
+    fn part(&self, group: &[usize], room: f64, offer: &dyn Fn(usize) -> f64) -> f64 {
+        if group.iter().map(|&j| offer(j)).sum::<f64>() <= room {
+            return f64::INFINITY;
+        }
+        let mut part = 0.0;
+        loop {
+            // The offers that are too small for it leave more to the others.
+            let (mut rest, mut capacity) = (room, 0.0);
+            for &j in group {
+                let own = self.instance.capacity[j];
+                if offer(j) <= part * own {
+                    rest -= offer(j);
+                } else {
+                    capacity += own;
+                }
+            }
+            let next = rest / capacity;
+            if next <= part || next.is_nan() {
+                return part;
+            }
+            part = next;
+        }
+    }
+
+    /// Where a row at its demand stands, to rounding, or else the GPUs that it could take besides all that it is offered.
+    fn full<'b>(&self, limited: &'b Limited) -> Result<Full<'b>, f64> {
+        let (demand, weight) =
+            (self.instance.demand[limited.row], self.instance.weight[limited.row]);
+        let offer = |j: usize| weight * self.level[j];
+        let (mut room, mut start) = (demand, 0);
+        for slowest in limited.groups() {
+            let left = room - slowest.iter().map(|&j| offer(j)).sum::<f64>();
+            if left <= demand * IDLE {
+                let ratio = |&j: &usize| offer(j) / self.instance.capacity[j];
+                let most = slowest.iter().map(ratio).fold(0.0, f64::max);
+                let part = self.part(slowest, room, &offer).min(most);
+                return Ok(Full { faster: &limited.types[..start], slowest, room, part });
+            }
+            room = left;
+            start += slowest.len();
+        }
+        Err(room)
+    }
+
+    /// Whether a row at its demand takes all that it is offered of one of its slowest types.
+    fn takes_all(&self, full: &Full<'_>, j: usize, weight: f64) -> bool {
+        weight * self.level[j] < full.part * self.instance.capacity[j] * (1.0 - IDLE)
     }
 
     fn holdings(&self) -> Vec<f64> {
@@ -217,12 +321,17 @@ impl<'a> Levels<'a> {
                 *held = instance.weight[e / k] * self.level[e % k];
             }
         }
-        for Limited { row, types } in &self.limited {
-            let mut room = instance.demand[*row];
-            for &j in types {
-                let take = (instance.weight[*row] * self.level[j]).min(room);
-                held[row * k + j] = take;
-                room -= take;
+        for limited in &self.limited {
+            let (row, mut room) = (limited.row, instance.demand[limited.row]);
+            let offer = |j: usize| instance.weight[row] * self.level[j];
+            for group in limited.groups() {
+                let (part, mut left) = (self.part(group, room, &offer), room);
+                for &j in group {
+                    let take = offer(j).min(part * instance.capacity[j]).min(left);
+                    held[row * k + j] = take;
+                    left -= take;
+                }
+                room = left;
             }
         }
         held
@@ -267,7 +376,7 @@ mod tests {
     #[test]
     fn divisions() {
         // What each tenant gets of each type.
-        let cases: [(&str, &str, &[&[f64]]); 12] = [
+        let cases: [(&str, &str, &[&[f64]]); 15] = [
             ("by weight", "3 6 | a: 1 2 | b w2: 1 3", &[&[1.0, 2.0], &[2.0, 4.0]]),
             (
                 "what one cannot use goes to the others",
@@ -297,6 +406,21 @@ mod tests {
                 "demands that just fail to bind: millions of small rises, in a few leaps",
                 "1 1 | a d0.9999999: 1 2 | b d0.9999999: 2 1",
                 &[&[0.0, 0.999_999_9], &[0.999_999_9, 0.0]],
+            ),
+            (
+                "of equally fast types in proportion to the capacities",
+                "3 1 | a d1: 2 2 | b d1: 2 2 | c: 1 2",
+                &[&[0.75, 0.25], &[0.75, 0.25], &[1.5, 0.5]],
+            ),
+            (
+                "what is offered too little of one of them comes from the other",
+                "4 4 | a d2: 2 2 | b w7: 0 2",
+                &[&[1.5, 0.5], &[0.0, 3.5]],
+            ),
+            (
+                "faster ones first",
+                "2 2 2 | a d3: 2 2 3 | b: 1 1 1",
+                &[&[1.0, 1.0, 1.0], &[1.0, 1.0, 1.0]],
             ),
             (
                 "two rounds of leaving",

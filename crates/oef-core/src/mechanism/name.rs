@@ -33,7 +33,7 @@ pub const ADVICE: &str = "Take nash, the default of the daemon: nobody envies, n
      nobody measures them.";
 
 impl Mechanism {
-    /// What the daemon uses unless it is told otherwise.
+    /// What the daemon and the commands on problem files use unless they are told otherwise.
     pub const DEFAULT: Mechanism = Mechanism::Nash;
 
     /// All of them, in the order in which they are shown.
@@ -60,18 +60,6 @@ impl Mechanism {
             Mechanism::Gavel => "gavel",
             Mechanism::GandivaFair => "gandiva-fair",
         }
-    }
-
-    /// Whether nobody falls below its equal split, on any problem.
-    pub const fn promises_sharing_incentive(self) -> bool {
-        matches!(
-            self,
-            Mechanism::Cooperative
-                | Mechanism::Nash
-                | Mechanism::Incentive
-                | Mechanism::MaxMin
-                | Mechanism::GandivaFair
-        )
     }
 
     /// One line on what it computes.

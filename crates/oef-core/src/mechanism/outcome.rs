@@ -18,8 +18,9 @@ pub struct Outcome {
     /// problem has neither.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub first: Option<Shares>,
-    /// The price of each gpu type from the duals of the program, in total normalised throughput per
-    /// GPU; empty for a mechanism without prices (`gandiva-fair` has trades instead).
+    /// The price of each gpu type in total normalised throughput per GPU: from the duals of the mechanism's program; under
+    /// `max-min`, which has none, the mean of what its GPUs add where they are. Empty for a mechanism without prices
+    /// (`gandiva-fair` has trades instead).
     pub prices: Vec<f64>,
     /// `gandiva-fair` only: the trades in their order.
     pub trades: Vec<Trade>,

@@ -14,8 +14,8 @@
 //! condition outside the sets fails, the sets are changed. What comes out is checked by [`Market::gap`].
 
 use super::market::Market;
-use super::newton::{Change, Goal, Origin, System};
-use super::point::Point;
+use super::newton::{Goal, Origin, Step, System};
+use super::point::MarketPoint;
 
 /// Newton steps between two looks at the sets, and looks; two of each are usual.
 const STEPS_MAX: usize = 25;
@@ -52,7 +52,7 @@ pub(super) struct Equilibrium<'a> {
 
 impl<'a> Equilibrium<'a> {
     /// The sets that a point of the path suggests.
-    pub fn near(market: &'a Market, point: &Point) -> Self {
+    pub fn near(market: &'a Market, point: &MarketPoint) -> Self {
         let (n, k) = (market.n, market.k);
         let mut found = Equilibrium {
             market,
@@ -78,7 +78,7 @@ impl<'a> Equilibrium<'a> {
 
     /// What a row buys and what binds it: of each product of two that vanishes, the factor that is less, in
     /// its own unit, is taken for nothing.
-    fn read_row(&mut self, point: &Point, l: usize) {
+    fn read_row(&mut self, point: &MarketPoint, l: usize) {
         let (market, k) = (self.market, self.market.k);
         let (v, demand) = (market.speed(l), market.demand[l]);
         let (y, s) = (&point.y[l * k..][..k], &point.s[l * k..][..k]);
@@ -166,7 +166,7 @@ impl<'a> Equilibrium<'a> {
             self.priced.iter().map(|p| if *p { 0.0 } else { f64::INFINITY }).collect();
         system.kappa = kappa;
         let origin = Origin { market, y: &self.y, price: &self.price };
-        let mut change = Change::default();
+        let mut change = Step::default();
         system.factor(origin);
         system.solve(origin, &goal, &mut change);
         for (y, dy) in self.y.iter_mut().zip(&change.y).filter(|(y, _)| **y > 0.0) {

@@ -29,7 +29,7 @@ use crate::lp::LpError;
 use finish::Equilibrium;
 use market::Market;
 use path::{Pace, Walk};
-use point::Point;
+use point::MarketPoint;
 
 /// The ways to follow the path, one after another until one gets to its end.
 const PACES: [Pace; 4] = [Pace::Long, Pace::Close(0.2), Pace::Close(0.01), Pace::Close(1e-3)];
@@ -38,6 +38,17 @@ const MU_END: [f64; 3] = [1e-12, 1e-14, 1e-16];
 /// Shares that are farther than this from an equilibrium are no answer: the plain division, which nobody envies and
 /// nobody loses by, is a better one.
 const GAP_MAX: f64 = 0.01;
+
+/// In the report, of a path along long steps and of one that keeps close: where the equations of its end were solved,
+const EXACT: [&str; 2] = [
+    "central path of the market, then exact on its support",
+    "central path of the market through its turns, then exact on its support",
+];
+/// and where the point of the path itself is the answer.
+const ON_THE_PATH: [&str; 2] = [
+    "central path of the market, not made exact",
+    "central path of the market through its turns, not made exact",
+];
 
 /// Computes the shares of the rows of an instance, within capacities and demands.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
@@ -49,16 +60,21 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
         let mut walk = Walk::new(&market);
         for mu in MU_END {
             let arrived = walk.go(pace, mu, stop);
-            let report = Allocation { pivots: pivots + walk.steps, ..report(pace) };
+            let report = |method: [&'static str; 2]| {
+                let method = method[usize::from(pace != Pace::Long)];
+                let closed = Allocation::closed_form(Vec::new(), Vec::new(), method);
+                Allocation { pivots: pivots + walk.steps, ..closed }
+            };
+            let (exact, raw) = (report(EXACT), report(ON_THE_PATH));
             for (price, y) in equilibria(&market, &walk.point) {
-                let found = allocation(instance, &market, &price, &y, &report);
+                let found = allocation(instance, &market, &price, &y, &exact);
                 if proven(&found) {
                     return Ok(found);
                 }
                 keep_better(&mut best, found);
             }
             let (price, y) = (&walk.point.price, &walk.point.y);
-            keep_better(&mut best, allocation(instance, &market, price, y, &report));
+            keep_better(&mut best, allocation(instance, &market, price, y, &raw));
             if !arrived || stop() {
                 break;
             }
@@ -81,17 +97,8 @@ fn keep_better(best: &mut Option<Allocation>, found: Allocation) {
     }
 }
 
-/// What is said of the answers of a walk.
-fn report(pace: Pace) -> Allocation {
-    let method = match pace {
-        Pace::Long => "central path of the market, then exact on its support",
-        Pace::Close(_) => "central path of the market through its turns, then exact on its support",
-    };
-    Allocation::closed_form(Vec::new(), Vec::new(), method)
-}
-
 /// Prices and bundles of the equilibrium that a point is near to: sparse ones, and as they came.
-fn equilibria(market: &Market, point: &Point) -> Vec<(Vec<f64>, Vec<f64>)> {
+fn equilibria(market: &Market, point: &MarketPoint) -> Vec<(Vec<f64>, Vec<f64>)> {
     let mut found = Equilibrium::near(market, point);
     if !found.settle() {
         return Vec::new();

@@ -60,7 +60,7 @@ pub(super) struct Goal {
 
 /// The changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Change {
+pub(super) struct Step {
     pub y: Vec<f64>,
     pub alpha: Vec<f64>,
     pub lambda: Vec<f64>,
@@ -114,7 +114,7 @@ impl System {
     }
 
     /// The changes that reach a goal.
-    pub fn solve(&self, origin: Origin<'_>, goal: &Goal, change: &mut Change) {
+    pub fn solve(&self, origin: Origin<'_>, goal: &Goal, change: &mut Step) {
         let Origin { market, y, price } = origin;
         let (n, k) = (market.n, market.k);
         change.price = self.factors.solve(&self.price_goal(origin, goal, change));
@@ -143,7 +143,7 @@ impl System {
 
     /// The right-hand side of the system of the prices. Leaves in `change` what `alpha` and `lambda` (counted
     /// from the mean price) change by at unchanged prices.
-    fn price_goal(&self, origin: Origin<'_>, goal: &Goal, change: &mut Change) -> Vec<f64> {
+    fn price_goal(&self, origin: Origin<'_>, goal: &Goal, change: &mut Step) -> Vec<f64> {
         let Origin { market, price, .. } = origin;
         let k = market.k;
         change.alpha.clear();

@@ -7,7 +7,7 @@
 //! one's sign kept, then Newton's steps at right angles to it. So a turn is a bend like any other.
 
 use super::market::Market;
-use super::point::{Point, Work, thrift};
+use super::point::{MarketPoint, Work, thrift};
 
 /// Where the path begins, and where one is before its beginning.
 const MU_START: f64 = 1.0;
@@ -48,7 +48,7 @@ pub(super) enum Pace {
 /// A walk along the path of a market.
 pub(super) struct Walk<'a> {
     market: &'a Market,
-    pub point: Point,
+    pub point: MarketPoint,
     mu: f64,
     /// Newton's systems solved so far.
     pub steps: usize,
@@ -59,7 +59,7 @@ pub(super) struct Walk<'a> {
 /// the variables themselves.
 struct Tangent {
     logarithms: Vec<f64>,
-    step: Point,
+    step: MarketPoint,
 }
 
 impl Tangent {
@@ -70,7 +70,7 @@ impl Tangent {
 
 impl<'a> Walk<'a> {
     pub fn new(market: &'a Market) -> Self {
-        let point = Point::start(market, MU_START);
+        let point = MarketPoint::start(market, MU_START);
         Walk { market, point, mu: MU_START, steps: 0, work: Work::default() }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Newton's step to the path with `mu` as it is, and what a change of its logarithm adds.
-    fn steps_here(&mut self) -> Option<(Point, Point)> {
+    fn steps_here(&mut self) -> Option<(MarketPoint, MarketPoint)> {
         self.steps += 1;
         let (market, point, work) = (self.market, &self.point, &mut self.work);
         let (mut correct, mut along) = Default::default();
@@ -199,7 +199,8 @@ impl<'a> Walk<'a> {
             let Some((mut step, along)) = self.steps_here() else { return false };
             let mut change = 0.0;
             if let Some(tangent) = tangent {
-                let across = |step: &Point| dot(&tangent.logarithms, &self.point.relative(step));
+                let across =
+                    |step: &MarketPoint| dot(&tangent.logarithms, &self.point.relative(step));
                 let turn = across(&along) + tangent.change_of_mu();
                 change = (-across(&step) / turn).clamp(-0.5, 1.0);
                 step.advance(&along, change);

@@ -16,14 +16,14 @@
 //! which goes to 0 with the root of `mu`, more slowly than what it has to outweigh.
 
 use super::market::Market;
-use super::newton::{Change, Goal, Origin, System};
+use super::newton::{Goal, Origin, Step, System};
 
 /// The thrift at `mu = 1`.
 const THRIFT: f64 = 0.1;
 
 /// The variables of the path; also a step in them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Point {
+pub(super) struct MarketPoint {
     pub y: Vec<f64>,
     pub s: Vec<f64>,
     pub alpha: Vec<f64>,
@@ -45,7 +45,7 @@ pub(super) struct Work {
 /// The products that a step aims at, less the second-order terms of an earlier one.
 struct Products<'a> {
     mu: f64,
-    affine: Option<&'a Point>,
+    affine: Option<&'a MarketPoint>,
 }
 
 impl Products<'_> {
@@ -73,20 +73,20 @@ pub(super) fn thrift(mu: f64) -> f64 {
     THRIFT * mu.powf(0.4)
 }
 
-impl Point {
+impl MarketPoint {
     /// A point near the path for a large `mu`, where the path is known: prices are so high that next to
     /// nothing is bought.
     pub fn start(market: &Market, mu: f64) -> Self {
         let (n, k) = (market.n, market.k);
         let price: Vec<f64> =
             market.unit.iter().zip(&market.supply).map(|(u, m)| 1.5 * mu * u / m).collect();
-        let mut point = Point {
+        let mut point = MarketPoint {
             y: vec![0.0; n * k],
             s: vec![1.0; n * k],
             z: market.unit.iter().zip(&price).map(|(u, p)| mu * u / p).collect(),
             price,
             thrift: thrift(mu),
-            ..Point::default()
+            ..MarketPoint::default()
         };
         for l in 0..n {
             let speed = market.speed(l);
@@ -118,7 +118,7 @@ impl Point {
     }
 
     /// The same after a part of a step.
-    pub fn mu_after(&self, market: &Market, step: &Point, part: f64) -> f64 {
+    pub fn mu_after(&self, market: &Market, step: &MarketPoint, part: f64) -> f64 {
         let sum = |a: &[f64], da: &[f64], b: &[f64], db: &[f64]| -> f64 {
             let pairs = a.iter().zip(da).zip(b.iter().zip(db));
             pairs.map(|((a, da), (b, db))| (a + part * da) * (b + part * db)).sum()
@@ -188,14 +188,14 @@ impl Point {
         market: &Market,
         work: &mut Work,
         (mu, thrift): (f64, f64),
-        affine: Option<&Point>,
-        step: &mut Point,
+        affine: Option<&MarketPoint>,
+        step: &mut MarketPoint,
     ) {
         let (n, k) = (market.n, market.k);
         step.s.resize(n * k, 0.0);
         self.aim(market, &mut work.goal, (mu, thrift), affine, &mut step.s);
         // The lists go to and fro, so that nothing has to be made anew.
-        let mut change = Change {
+        let mut change = Step {
             y: std::mem::take(&mut step.y),
             alpha: std::mem::take(&mut step.alpha),
             lambda: std::mem::take(&mut step.lambda),
@@ -203,7 +203,7 @@ impl Point {
         };
         let origin = Origin { market, y: &self.y, price: &self.price };
         work.system.solve(origin, &work.goal, &mut change);
-        let Change { y, alpha, lambda, price } = change;
+        let Step { y, alpha, lambda, price } = change;
         for l in 0..n {
             let (v, s) = (market.speed(l), &mut step.s[l * k..][..k]);
             let kappa = self.alpha[l] + self.thrift;
@@ -234,7 +234,7 @@ impl Point {
         market: &Market,
         goal: &mut Goal,
         (mu, thrift): (f64, f64),
-        affine: Option<&Point>,
+        affine: Option<&MarketPoint>,
         lacks: &mut [f64],
     ) {
         let (n, k) = (market.n, market.k);
@@ -271,7 +271,7 @@ impl Point {
     }
 
     /// How far a step can go until something reaches zero, at most a thousand times its length.
-    pub fn reach(&self, step: &Point) -> f64 {
+    pub fn reach(&self, step: &MarketPoint) -> f64 {
         let mut shrinks = 1e-3;
         for (at, by) in self.lists().into_iter().zip(step.lists()) {
             for (a, d) in at.iter().zip(by) {
@@ -289,7 +289,7 @@ impl Point {
         self.thrift *= factor;
     }
 
-    pub fn advance(&mut self, step: &Point, part: f64) {
+    pub fn advance(&mut self, step: &MarketPoint, part: f64) {
         let lists = self.lists_mut();
         for (at, by) in lists.into_iter().zip(step.lists()) {
             at.iter_mut().zip(by).for_each(|(a, d)| *a += part * d);
@@ -298,7 +298,7 @@ impl Point {
     }
 
     /// A step relative to the variables, in a list.
-    pub fn relative(&self, step: &Point) -> Vec<f64> {
+    pub fn relative(&self, step: &MarketPoint) -> Vec<f64> {
         let lists = self.lists().into_iter().zip(step.lists());
         let ratio = |(a, d): (&f64, &f64)| if *d == 0.0 { 0.0 } else { d / a };
         lists.flat_map(|(at, by)| at.iter().zip(by).map(ratio)).collect()
@@ -315,7 +315,7 @@ impl Point {
     }
 
     fn lists_mut(&mut self) -> [&mut Vec<f64>; 8] {
-        let Point { y, s, alpha, q, lambda, r, price, z, .. } = self;
+        let MarketPoint { y, s, alpha, q, lambda, r, price, z, .. } = self;
         [y, s, alpha, q, lambda, r, price, z]
     }
 }

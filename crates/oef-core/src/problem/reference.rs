@@ -37,7 +37,8 @@ const MEDIAN_MAX: f64 = 1000.0;
 /// Fills in every workload's speedups.
 pub(super) fn normalise(reference: TypeId, workloads: &mut [Workload]) {
     let r = reference.0;
-    let mut stranded = Vec::new();
+    let (mut stranded, mut medians) =
+        (Vec::new(), vec![None; workloads.first().map_or(0, |w| w.unit().len())]);
     for (l, workload) in workloads.iter_mut().enumerate() {
         let base = workload.unit()[r];
         if base > 0.0 {
@@ -54,7 +55,7 @@ pub(super) fn normalise(reference: TypeId, workloads: &mut [Workload]) {
             // The slowest type, the one with the lesser median if two are equally slow.
             let factor = (0..own.len())
                 .filter(|&j| own[j] == slowest)
-                .map(|j| median_speedup(j, r, workloads))
+                .map(|j| *medians[j].get_or_insert_with(|| median_speedup(j, r, workloads)))
                 .fold(f64::INFINITY, f64::min);
             let fastest = gang.iter().copied().fold(slowest, f64::max);
             let factor =

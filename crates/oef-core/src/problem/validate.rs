@@ -309,10 +309,17 @@ impl Checker<'_> {
     ) -> Vec<f64> {
         let entries = &self.spec.tenants[t].workloads[w].throughput;
         let mut throughput = vec![0.0; self.spec.gpus.len()];
-        let mut seen = BTreeMap::new();
+        let mut seen = vec![false; throughput.len()];
         for (e, (name, value)) in entries.iter().enumerate() {
             let field = Field::WorkloadThroughputEntry(t, w, e);
-            if seen.insert(name, e).is_some() {
+            // Mostly they come in the order of the types.
+            let here = self.spec.gpus.get(e).filter(|gpu| gpu.name == *name).map(|_| e);
+            let found = here.or_else(|| by_name.get(name.as_str()).copied());
+            let is_second = match found {
+                Some(j) => std::mem::replace(&mut seen[j], true),
+                None => entries[..e].iter().any(|(other, _)| other == name),
+            };
+            if is_second {
                 let message = format!("{who} has two throughputs for `{name}`");
                 self.wrong(field.clone(), message, "keep one of them");
             }
@@ -322,8 +329,8 @@ impl Checker<'_> {
                     "a throughput is a finite number above 0; 0 or no entry: it cannot run there";
                 self.wrong(field.clone(), message, hint);
             }
-            match by_name.get(name.as_str()) {
-                Some(&j) => throughput[j] = unsigned(*value),
+            match found {
+                Some(j) => throughput[j] = unsigned(*value),
                 None => {
                     let message = format!(
                         "{who} has a throughput for `{name}`, which is not a gpu type here"

@@ -5,7 +5,7 @@ use super::command::{Here, arguments};
 use super::fetch::Fetch;
 use super::files::bytes;
 use super::outcome::{BringError, Report, Size};
-use super::place::CheckpointFolders;
+use super::replace::CheckpointFolders;
 use crate::users::User;
 use oef_sched::Span;
 use std::fmt;

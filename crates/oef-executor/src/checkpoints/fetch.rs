@@ -1,6 +1,5 @@
 //! A checkpoint that lies elsewhere, and how it is brought here.
 
-use crate::wire;
 use oef_sched::Span;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -34,7 +33,6 @@ pub enum Source {
         /// `HOST` or `USER@HOST`.
         destination: String,
         /// Another port than ssh's own.
-        #[serde(default)]
         port: Option<u16>,
         /// More options for ssh, such as `-i` and a file.
         #[serde(default)]
@@ -47,7 +45,6 @@ pub enum Source {
         /// `rsync://HOST:PORT/MODULE/FOLDER`.
         url: String,
         /// A file with the password, if it wants one.
-        #[serde(default)]
         password_file: Option<PathBuf>,
     },
 }
@@ -56,13 +53,10 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FetchLimits {
     /// All tries together.
-    #[serde(with = "wire::span")]
     pub time: Span,
     /// A line on which nothing comes for so long is dead.
-    #[serde(with = "wire::span")]
     pub silence: Span,
     /// KiB a second; `None`: as fast as it goes.
-    #[serde(default)]
     pub kib_per_second: Option<u64>,
     /// How often it is tried.
     pub tries: u32,

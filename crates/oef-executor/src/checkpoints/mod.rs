@@ -10,27 +10,29 @@
 //! DIR/.NAME.oef-previous    for a moment, on file systems that cannot exchange two folders
 //! ```
 
+mod bandwidth;
 mod bring;
 mod carry;
 mod command;
 mod config;
 mod fetch;
 mod files;
+mod locations;
 mod outcome;
-mod place;
-mod places;
 mod pulse;
+mod replace;
 mod tools;
 mod transfer;
 
+pub use bandwidth::Bandwidth;
 pub use bring::{Brought, Look, NotBrought, Progress, bring};
 pub use config::{CheckpointConfig, HOST, Keeping, Transport};
 pub use fetch::{Fetch, FetchLimits, Source};
 pub use outcome::{BringError, Report};
-pub use place::remove;
+pub use replace::remove;
 pub use tools::{ToolsMissing, check_tools};
 pub use transfer::{Transfer, TransferResult};
 
 pub(crate) use bring::bring_as;
-pub(crate) use place::{is_leftover, recover, with_leftovers};
-pub(crate) use places::Places;
+pub(crate) use locations::Locations;
+pub(crate) use replace::{is_leftover, recover, with_leftovers};

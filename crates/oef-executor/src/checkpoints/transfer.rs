@@ -1,7 +1,6 @@
 //! A transfer as a figure, for whoever counts them.
 
 use super::bring::{Brought, NotBrought};
-use crate::wire;
 use oef_sched::Span;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +12,6 @@ pub struct Transfer {
     /// Bytes that came over the line; of a transfer that did not come whole nobody knows them.
     pub bytes: u64,
     /// From the beginning of the first try to the end of the last.
-    #[serde(with = "wire::span")]
     pub took: Span,
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 /// A gang on one machine; more is a mistake.
 const MAX_WORKERS: usize = 1024;
 
-/// What is wrong with a launch that no system could start.
-pub(super) fn check(launch: &Launch) -> Option<String> {
+/// What is wrong with a launch that no system could start. A gang that is not all here may be larger than one machine.
+pub(super) fn check(launch: &Launch, is_all_here: bool) -> Option<String> {
     let words: &[String] = match &launch.program {
         Program::Command(words) => words,
         Program::Script(_) => &[],
@@ -18,7 +18,7 @@ pub(super) fn check(launch: &Launch) -> Option<String> {
     if launch.devices.is_empty() {
         return Some("it has no GPU".to_string());
     }
-    if launch.devices.len() > MAX_WORKERS {
+    if is_all_here && launch.devices.len() > MAX_WORKERS {
         let count = launch.devices.len();
         return Some(format!("{count} workers are more than the {MAX_WORKERS} of one machine"));
     }
@@ -50,6 +50,7 @@ pub(super) fn check(launch: &Launch) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::DeviceId;
     use crate::testing::launch;
 
     type Change = &'static dyn Fn(&mut Launch);
@@ -59,7 +60,7 @@ mod tests {
         let with = |change: Change| {
             let mut launch = launch(7, &["true"]);
             change(&mut launch);
-            check(&launch)
+            check(&launch, true)
         };
         assert_eq!(with(&|_| {}), None);
         let cases: [(Change, &str); 7] = [
@@ -74,5 +75,9 @@ mod tests {
         for (change, said) in cases {
             assert!(with(change).is_some_and(|why| why.contains(said)), "{said}");
         }
+        let mut large = launch(7, &["true"]);
+        large.devices = (0..2000).map(|index| DeviceId(format!("n{index}:0"))).collect();
+        assert_eq!(check(&large, false), None, "on a cluster");
+        assert!(check(&large, true).is_some_and(|why| why.contains("of one machine")));
     }
 }

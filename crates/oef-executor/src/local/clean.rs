@@ -1,4 +1,4 @@
-//! What nobody needs any more is removed, by a thread that nobody waits for.
+//! What nobody needs any more is removed, by threads that nobody waits for.
 //!
 //! Jobs are forgotten by order. Copies of checkpoints on hosts that a job has left are found by looking: one goes
 //! when the job has told of a newer checkpoint elsewhere or has ended for good, and not before, because until then it
@@ -42,6 +42,10 @@ const UNSWEPT_MAX: usize = 64;
 /// What is put aside is called so.
 const TRASH: &str = ".oef-trash";
 
+/// Jobs that are forgotten at the same time: one whose disk or cluster hangs keeps no other waiting, and thousands do not
+/// start thousands of threads.
+const AT_ONCE: usize = 8;
+
 /// What is to be removed.
 #[derive(Debug, Default)]
 pub(super) struct Cleaning {
@@ -53,20 +57,51 @@ pub(super) struct Cleaning {
 struct Queue {
     /// Jobs to forget, and not before when.
     jobs: BTreeSet<(Instant, JobId)>,
+    /// Those that are being forgotten.
+    forgotten: BTreeSet<JobId>,
     /// Jobs that will not be started again.
     retired: BTreeSet<JobId>,
     /// Those of them whose copies on nodes have not been looked at.
     unswept: BTreeSet<JobId>,
+    /// Tenants whose launchers are to end.
+    tenants: BTreeSet<String>,
     /// The journal has been heard of: before that nothing is swept.
     has_journal: bool,
+    is_swept: bool,
+    next_sweep: Option<Instant>,
     is_over: bool,
 }
 
-/// What the thread does next.
-enum Next {
+/// One thing to do, on a thread of its own.
+#[derive(Clone, Debug)]
+enum Task {
     Forget(JobId),
+    EndLaunchers(String),
     Sweep,
-    End,
+}
+
+impl Queue {
+    /// The next task, if there is one that is due.
+    fn take(&mut self, now: Instant) -> Option<Task> {
+        if let Some(tenant) = self.tenants.pop_first() {
+            return Some(Task::EndLaunchers(tenant));
+        }
+        if self.has_journal && !self.is_swept && self.next_sweep.is_none_or(|due| due <= now) {
+            self.is_swept = true;
+            return Some(Task::Sweep);
+        }
+        if self.forgotten.len() >= AT_ONCE {
+            return None;
+        }
+        let mut due = self.jobs.iter().take_while(|(due, _)| *due <= now);
+        let next = *due.find(|(_, job)| !self.forgotten.contains(job))?;
+        self.jobs.remove(&next);
+        let (_, job) = next;
+        self.retired.remove(&job);
+        self.unswept.remove(&job);
+        self.forgotten.insert(job);
+        Some(Task::Forget(job))
+    }
 }
 
 impl Cleaning {
@@ -79,6 +114,11 @@ impl Cleaning {
 
     pub(super) fn forget(&self, job: JobId) {
         self.later(job, Duration::ZERO);
+    }
+
+    pub(super) fn end_launchers(&self, tenant: String) {
+        self.queue().tenants.insert(tenant);
+        self.changed.notify_all();
     }
 
     /// The journal knows these jobs as ended for good, and copies may be swept from now on.
@@ -123,57 +163,83 @@ impl Cleaning {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, inner: &Weak<Inner>) {
-        let mut next_sweep = Instant::now();
-        loop {
-            let next = self.next(next_sweep);
-            let Some(inner) = inner.upgrade() else { return };
-            match next {
-                Next::End => return,
-                Next::Sweep => {
-                    inner.end_idle_launchers();
-                    inner.sweep();
-                    inner.sweep_nodes();
-                    let trash = inner.trash();
-                    drop(inner);
-                    trash.iter().for_each(|path| remove_trash(path));
-                    next_sweep = Instant::now() + SWEEP_EVERY;
-                }
-                Next::Forget(job) if inner.is_live(job) => self.later(job, ENDS_SOON),
-                Next::Forget(job) => {
-                    let folders = inner.folders(job);
-                    let on_nodes = inner.remove_remote(job, false).map_err(io::Error::other);
-                    drop(inner);
-                    if let Err(error) = on_nodes.and_then(|()| folders.remove()) {
-                        warn!(%job, %error, "its folders could not be removed yet");
-                        self.later(job, REMOVE_AGAIN);
-                    }
-                }
+    fn run(self: &Arc<Self>, inner: &Weak<Inner>) {
+        while let Some(task) = self.next() {
+            let (cleaning, inner, own) = (Arc::clone(self), Weak::clone(inner), task.clone());
+            let thread = thread::Builder::new().name("cleaner".into());
+            if let Err(error) = thread.spawn(move || cleaning.carry_out(own, &inner)) {
+                warn!(?task, %error, "no thread to remove what is not needed");
+                self.done(task, Some(REMOVE_AGAIN));
+                thread::sleep(ENDS_SOON);
             }
         }
     }
 
-    fn next(&self, next_sweep: Instant) -> Next {
+    /// The next task that is due; none: it is over.
+    fn next(&self) -> Option<Task> {
         let mut queue = self.queue();
-        loop {
-            let now = Instant::now();
-            if queue.is_over {
-                return Next::End;
+        while !queue.is_over {
+            if let Some(task) = queue.take(Instant::now()) {
+                return Some(task);
             }
-            if now >= next_sweep && queue.has_journal {
-                return Next::Sweep;
-            }
-            let first = queue.jobs.first().copied();
-            if let Some((due, job)) = first.filter(|(due, _)| *due <= now) {
-                queue.jobs.remove(&(due, job));
-                queue.retired.remove(&job);
-                return Next::Forget(job);
-            }
-            let sweep = if queue.has_journal { next_sweep } else { now + SWEEP_EVERY };
-            let until = first.map_or(sweep, |(due, _)| due.min(sweep));
-            let waited = self.changed.wait_timeout(queue, until - now);
+            let waited = self.changed.wait_timeout(queue, ENDS_SOON);
             (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
+        None
+    }
+
+    fn carry_out(&self, task: Task, inner: &Weak<Inner>) {
+        let Some(inner) = inner.upgrade() else { return };
+        let again = match &task {
+            Task::EndLaunchers(tenant) => {
+                let ended = inner.end_launchers_of(tenant);
+                drop(inner);
+                ended.err().map(|error| {
+                    warn!(%tenant, %error, "its launchers could not be looked for yet");
+                    thread::sleep(ENDS_SOON);
+                    ENDS_SOON
+                })
+            }
+            Task::Sweep => {
+                inner.end_idle_launchers();
+                inner.sweep();
+                inner.sweep_nodes();
+                let trash = inner.trash();
+                drop(inner);
+                trash.iter().for_each(|path| remove_trash(path));
+                None
+            }
+            Task::Forget(job) if inner.is_live(*job) => Some(ENDS_SOON),
+            Task::Forget(job) => {
+                let folders = inner.folders(*job);
+                let on_nodes = inner.remove_remote(*job, false).map_err(io::Error::other);
+                drop(inner);
+                let removed = on_nodes.and_then(|()| folders.remove());
+                removed.err().map(|error| {
+                    warn!(%job, %error, "its folders could not be removed yet");
+                    REMOVE_AGAIN
+                })
+            }
+        };
+        self.done(task, again);
+    }
+
+    /// A task is done, or is to be tried again after a while.
+    fn done(&self, task: Task, again: Option<Duration>) {
+        let mut queue = self.queue();
+        match task {
+            Task::EndLaunchers(tenant) => queue.tenants.extend(again.map(|_| tenant)),
+            Task::Sweep => {
+                queue.is_swept = false;
+                queue.next_sweep = Some(Instant::now() + again.unwrap_or(SWEEP_EVERY));
+            }
+            Task::Forget(job) => {
+                queue.forgotten.remove(&job);
+                queue.jobs.extend(again.map(|wait| (Instant::now() + wait, job)));
+            }
+        }
+        drop(queue);
+        self.changed.notify_all();
     }
 }
 
@@ -213,8 +279,8 @@ impl Inner {
     fn folders(&self, job: JobId) -> Folders {
         let hosts = self.hosts().into_iter().map(CheckpointLocation::Host);
         Folders {
-            own: self.places.job_dir(job),
-            copies: hosts.map(|host| self.places.folder(job, &host)).collect(),
+            own: self.locations.job_dir(job),
+            copies: hosts.map(|host| self.locations.folder(job, &host)).collect(),
             runs: self.runs.job(job).path().to_path_buf(),
         }
     }
@@ -247,7 +313,7 @@ impl Inner {
         }
         // The jobs that moved last are the likeliest to come back.
         stale.sort();
-        useless.extend(stale.into_iter().skip(self.places.stale_max()).map(|(_, copy)| copy));
+        useless.extend(stale.into_iter().skip(self.locations.stale_max()).map(|(_, copy)| copy));
         for copy in useless.into_iter().take(DISCARDS_MAX) {
             self.enqueue(copy.job, Work::Discard { host: copy.host });
         }
@@ -258,7 +324,11 @@ impl Inner {
         for job in self.cleaning.take_unswept() {
             if let Err(error) = self.remove_remote(job, true) {
                 debug!(%job, %error, "its copies on nodes could not be removed yet");
-                self.cleaning.queue().unswept.insert(job);
+                // Unless it is forgotten meanwhile, with all of its copies.
+                let mut queue = self.cleaning.queue();
+                if queue.retired.contains(&job) {
+                    queue.unswept.insert(job);
+                }
             }
         }
     }
@@ -288,7 +358,8 @@ impl Inner {
             let is_ended = matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
             let spec = || read_json::<RunSpec>(&run.launch_file()).ok().flatten();
             !is_ended
-                && spec().is_some_and(|spec| self.places.location(&spec) == Some(copy.location()))
+                && spec()
+                    .is_some_and(|spec| self.locations.location(&spec) == Some(copy.location()))
         })
     }
 
@@ -300,7 +371,7 @@ impl Inner {
                 continue;
             };
             let Ok(Some(spec)) = read_json::<RunSpec>(&run.launch_file()) else { continue };
-            let Some(location) = self.places.location(&spec) else { continue };
+            let Some(location) = self.locations.location(&spec) else { continue };
             let told = progress.and_then(|progress| progress.checkpoint);
             let is_newer =
                 spec.saved_before.is_some_and(|before| told.is_some_and(|told| told > before));
@@ -320,7 +391,8 @@ impl Inner {
     fn copies(&self) -> Vec<Copy> {
         let mut found = Vec::new();
         for host in self.hosts() {
-            let entries = fs::read_dir(self.places.host_dir(&host)).into_iter().flatten().flatten();
+            let entries =
+                fs::read_dir(self.locations.host_dir(&host)).into_iter().flatten().flatten();
             for name in entries.map(|entry| entry.file_name()) {
                 let Some(name) = name.to_str() else { continue };
                 if let Ok(number) = is_leftover(name).unwrap_or(name).parse() {
@@ -333,7 +405,7 @@ impl Inner {
 
     /// What was put aside.
     fn trash(&self) -> Vec<PathBuf> {
-        let folders = self.hosts().into_iter().map(|host| self.places.host_dir(&host));
+        let folders = self.hosts().into_iter().map(|host| self.locations.host_dir(&host));
         let entries =
             folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
         let is_trash = |name: &std::ffi::OsStr| name.as_encoded_bytes().ends_with(TRASH.as_bytes());
@@ -354,7 +426,7 @@ impl Inner {
 
     /// The folder of a copy, and what was left beside it.
     fn parts(&self, copy: &Copy) -> Vec<PathBuf> {
-        let folder = self.places.host_dir(&copy.host);
+        let folder = self.locations.host_dir(&copy.host);
         let number = copy.job.to_string();
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let is_part = |name: &str| name == number || is_leftover(name) == Some(&number);

@@ -3,7 +3,7 @@
 use super::lanes::Work;
 use super::open::Inner;
 use super::watch::Watched;
-use crate::cgroup::Group;
+use crate::cgroup::ControlGroup;
 use crate::ending::Ending;
 use crate::family::{self, Process};
 use crate::processes;
@@ -109,7 +109,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn group_of(&self, run: &RunFolder) -> Option<Group> {
+    pub(super) fn group_of(&self, run: &RunFolder) -> Option<ControlGroup> {
         self.groups.as_ref().map(|groups| groups.group(run.job(), run.generation()))
     }
 
@@ -126,13 +126,16 @@ impl Inner {
         let marked = processes::find(run.path());
         let roots: BTreeSet<i32> =
             marked.iter().map(|found| found.pid.as_raw_nonzero().get()).collect();
-        let relatives: Vec<Process> = match roots.is_empty() {
+        let mut relatives: Vec<Process> = match roots.is_empty() {
             true => Vec::new(),
             false => family::relatives(&roots, &family::all()),
         };
         for found in &marked {
             processes::kill_one(found, run.path());
         }
+        // A session may be shared with others: who became another user in a shell is still in it.
+        let user = run.jobs_user();
+        relatives.retain(|relative| user.is_some() && family::user_of(relative.pid) == user);
         relatives.iter().for_each(Process::kill);
         let group = self.group_of(run);
         if let Some(group) = &group {

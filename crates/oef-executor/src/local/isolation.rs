@@ -1,7 +1,7 @@
 //! What stands between a job and everything else on the machine.
 
 use super::open::Inner;
-use crate::cgroup::{Groups, JobLimits};
+use crate::cgroup::{ControlGroups, JobLimits};
 use crate::family;
 use crate::launch::RunAs;
 use crate::processes;
@@ -51,7 +51,7 @@ pub(crate) const SERVICE: &str = "OEF_SERVICE";
 
 impl Isolation {
     /// Opens the control groups, if they are wanted and there are some; says what cannot be limited.
-    pub(super) fn begin(&self, dir: &Path) -> Option<Groups> {
+    pub(super) fn begin(&self, dir: &Path) -> Option<ControlGroups> {
         if self.adopt_orphans
             && let Err(error) =
                 rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
@@ -61,23 +61,50 @@ impl Isolation {
         if !self.groups {
             return None;
         }
-        match Groups::open(dir) {
+        match ControlGroups::open(dir) {
             Ok(groups) => {
-                let missing = groups.missing(&self.limits);
-                if !missing.is_empty() {
-                    let missing = missing.join(", ");
-                    warn!(%missing, "these controllers are not available: jobs are not limited in them");
+                if let Some(said) = self.unlimited(&groups.missing()) {
+                    warn!("{said}");
                 }
                 Some(groups)
             }
             Err(why) => {
+                let all = ["memory", "cpu", "pids"];
                 info!(%why, "jobs run without control groups: their processes are found by their environment");
-                if self.limits != JobLimits::default() {
-                    warn!("memory, processors and processes of jobs are not limited");
+                if let Some(said) = self.unlimited(&all) {
+                    warn!("{said}");
                 }
                 None
             }
         }
+    }
+
+    /// What cannot be limited, whether or not somebody asks for it: what is not said is taken for there.
+    fn unlimited(&self, missing: &[&str]) -> Option<String> {
+        let asked = [
+            ("memory", "memory", self.limits.memory_bytes.is_some()),
+            ("cpu", "processors", self.limits.cpus.is_some()),
+            ("pids", "processes", self.limits.processes.is_some()),
+        ];
+        let missing = asked.into_iter().filter(|(name, ..)| missing.contains(name));
+        let (mut named, mut unkept) = (Vec::new(), Vec::new());
+        for (name, what, is_asked) in missing {
+            named.push(format!("{what} ({name})"));
+            if is_asked {
+                unkept.push(what);
+            }
+        }
+        if named.is_empty() {
+            return None;
+        }
+        let but = match unkept.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; the settings ask for limits of {}, which are not kept",
+                unkept.join(", ")
+            ),
+        };
+        Some(format!("this system cannot limit what jobs use of {}{but}", named.join(", ")))
     }
 }
 
@@ -148,6 +175,25 @@ impl Inner {
     }
 }
 
+/// Refuses a place for a folder where others could put something else into its place.
+pub(super) fn closed_to_others(folder: &Path) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    let own = rustix::process::geteuid().as_raw();
+    let there = folder.ancestors().skip(1).find(|above| above.exists());
+    let folder = there.unwrap_or(Path::new("/")).canonicalize()?;
+    for above in folder.ancestors() {
+        let known = fs::metadata(above)?;
+        let (owner, mode) = (known.uid(), known.permissions().mode());
+        // Where only owners move things, as in /tmp, the way there is safe.
+        let is_open = mode & 0o022 != 0 && (above == folder || mode & STICKY == 0);
+        if is_open || (owner != own && owner != 0) {
+            let why = format!("other users may change `{}`", above.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+    }
+    Ok(())
+}
+
 /// Makes a folder of the daemon's own, in a folder of its own. What an earlier version gave to a user is taken back.
 pub(super) fn own_folder(path: &Path, user: Option<&User>) -> io::Result<()> {
     let own = rustix::process::geteuid();
@@ -187,4 +233,24 @@ fn give(path: &Path, user: &User) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
     Ok(rustix::fs::chownat(rustix::fs::CWD, path, Some(uid), Some(gid), flags)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_limited_is_said_whether_or_not_it_is_asked_for() {
+        let mut isolation = Isolation::default();
+        assert_eq!(isolation.unlimited(&[]), None);
+        let said = isolation.unlimited(&["pids"]).expect("said");
+        assert_eq!(said, "this system cannot limit what jobs use of processes (pids)");
+        isolation.limits.memory_bytes = Some(1);
+        let said = isolation.unlimited(&["memory", "cpu"]).expect("said");
+        let expected = "this system cannot limit what jobs use of memory (memory), processors (cpu); the settings ask \
+                        for limits of memory, which are not kept";
+        assert_eq!(said, expected);
+        isolation.limits.processes = Some(1);
+        assert!(!isolation.unlimited(&["memory"]).expect("said").contains("processes"));
+    }
 }

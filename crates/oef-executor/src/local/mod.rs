@@ -5,7 +5,7 @@
 //! and started again finds everything as it is.
 //!
 //! Every job has a lane of its own (`lanes`), so that nothing waits for another job's programs or files. One
-//! thread reads what runners write (`watch`), one removes what nobody needs (`clean`).
+//! thread reads what runners write (`watch`); others remove what nobody needs (`clean`).
 
 mod check;
 mod clean;

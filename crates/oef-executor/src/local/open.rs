@@ -5,8 +5,8 @@ use super::isolation::Isolation;
 use super::lanes::{Lanes, Work};
 use super::site::Site;
 use super::watch::Watched;
-use crate::cgroup::Groups;
-use crate::checkpoints::{CheckpointConfig, Places};
+use crate::cgroup::ControlGroups;
+use crate::checkpoints::{CheckpointConfig, Locations};
 use crate::device::Device;
 use crate::error::ExecutorError;
 use crate::event::{Cursor, Event};
@@ -15,7 +15,7 @@ use crate::executor::Executor;
 use crate::gpus;
 use crate::launch::Shell;
 use crate::logs::{LogChunk, LogQuery};
-use crate::order::{Known, Order};
+use crate::order::{Known, Order, Unknown};
 use crate::records::{Lock, RunFolder, RunsFolder};
 use oef_sched::{Generation, JobId, Span};
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub struct LocalExecutor {
 pub(crate) struct Inner {
     pub(crate) runs: RunsFolder,
     pub(super) config: LocalConfig,
-    pub(super) places: Places,
+    pub(super) locations: Locations,
     pub(crate) events: EventLog,
     pub(super) lanes: Lanes,
     pub(super) cleaning: Arc<Cleaning>,
@@ -81,7 +81,7 @@ pub(crate) struct Inner {
     /// When the watcher last came by.
     pub(super) last_pass: Mutex<Instant>,
     /// Where jobs have control groups.
-    pub(super) groups: Option<Groups>,
+    pub(super) groups: Option<ControlGroups>,
     watched: Mutex<Table>,
     /// Held for as long as this executor is there.
     _alone: Lock,
@@ -126,7 +126,7 @@ impl LocalExecutor {
         let Some(alone) = lock else { return Err(ExecutorError::FolderInUse(dir)) };
         let inner = Arc::new(Inner {
             runs: RunsFolder::new(dir.join("runs")),
-            places: Places::new(&dir, &config.checkpoints),
+            locations: Locations::new(&dir, &config.checkpoints),
             groups: config.isolation.begin(&dir),
             config: LocalConfig { dir, ..config },
             events: EventLog::default(),
@@ -193,6 +193,7 @@ impl Executor for LocalExecutor {
             }
             Order::Retire(job) => inner.cleaning.retire([job]),
             Order::Forget(job) => inner.cleaning.forget(job),
+            Order::EndTenant(tenant) => inner.cleaning.end_launchers(tenant),
             Order::Acknowledge(cursor) => {
                 for key in inner.events.acknowledge(cursor) {
                     inner.watched().remove(&key);
@@ -206,6 +207,10 @@ impl Executor for LocalExecutor {
 
     fn events(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)> {
         self.inner.events.after(after, wait)
+    }
+
+    fn unknown(&self, known: &Known) -> Unknown {
+        self.inner.unknown(known)
     }
 
     fn resume(&self, known: Known) -> Result<JobId, ExecutorError> {
@@ -224,10 +229,6 @@ impl Executor for LocalExecutor {
     fn last_pass(&self) -> Option<Duration> {
         let passed = self.inner.last_pass.lock().unwrap_or_else(PoisonError::into_inner);
         Some(passed.elapsed())
-    }
-
-    fn tenant_removed(&self, tenant: &str) {
-        self.inner.end_launchers_of(tenant);
     }
 
     fn close(&self) {

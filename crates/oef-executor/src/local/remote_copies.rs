@@ -14,7 +14,7 @@ const REMOVED: &str = "copies-removed.json";
 impl Inner {
     /// Has the copies of a job removed that are on nodes, but for the last good ones where these are still wanted.
     pub(super) fn remove_remote(&self, job: JobId, keeps_last: bool) -> Result<(), ExecutorError> {
-        let Some(site) = self.site.as_ref().filter(|_| self.places.are_remote()) else {
+        let Some(site) = self.site.as_ref().filter(|_| self.locations.are_remote()) else {
             return Ok(());
         };
         let runs = self.runs.job(job);
@@ -27,7 +27,7 @@ impl Inner {
             if last.as_ref() == Some(&location) || !removed.insert(host.clone()) {
                 continue;
             }
-            site.remove_copies(&spec, &host, &self.places.folder(job, &location))?;
+            site.remove_copies(&spec, &host, &self.locations.folder(job, &location))?;
             let noted = write_json(&file, &removed, Durability::Process);
             noted.map_err(ExecutorError::file(&file, "written"))?;
         }
@@ -41,7 +41,7 @@ impl Inner {
         let specs = list.iter().filter_map(|run| read_json::<RunSpec>(&run.launch_file()).ok()?);
         let mut hosts = BTreeMap::new();
         for spec in specs {
-            if let Some(CheckpointLocation::Host(host)) = self.places.location(&spec) {
+            if let Some(CheckpointLocation::Host(host)) = self.locations.location(&spec) {
                 hosts.insert(host, spec);
             }
         }

@@ -4,13 +4,13 @@ use super::lanes::Work;
 use super::open::Inner;
 use super::start::Fence;
 use super::watch::Watched;
-use crate::cgroup::Groups;
+use crate::cgroup::ControlGroups;
 use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::error::ExecutorError;
 use crate::event::{Event, NodeEvent};
 use crate::exhaustion::is_exhausted;
-use crate::order::{Held, Known};
+use crate::order::{Held, Known, Unknown};
 use crate::processes::{self, Role};
 use crate::records::{Lock, RunFolder, Status};
 use oef_sched::{Generation, JobId};
@@ -21,6 +21,23 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 impl Inner {
+    /// Only folders of starts count: another one may have been made by somebody else.
+    pub(super) fn unknown(&self, known: &Known) -> Unknown {
+        let there: BTreeSet<JobId> =
+            numbers(&self.runs.path().to_path_buf()).into_iter().map(JobId).collect();
+        let is_later = |job: &JobId| {
+            // A job that has ended is never started again.
+            let known = known.leases.get(job);
+            known.is_some_and(|known| {
+                self.runs.job(*job).newest().is_ok_and(|newest| newest > Some(*known))
+            })
+        };
+        Unknown {
+            jobs: there.range(known.next..).copied().collect(),
+            started: there.iter().copied().filter(is_later).collect(),
+        }
+    }
+
     pub(super) fn resume(self: &Arc<Self>, known: Known) -> Result<JobId, ExecutorError> {
         // First: the GPUs of what nobody holds may belong to what is started next.
         self.kill_unheld(&known.held);
@@ -57,7 +74,7 @@ impl Inner {
     /// Every job of which there is something.
     fn jobs_there(&self) -> BTreeSet<JobId> {
         let mut folders = vec![self.config.dir.join("jobs"), self.runs.path().to_path_buf()];
-        folders.extend(self.hosts().iter().map(|host| self.places.host_dir(host)));
+        folders.extend(self.hosts().iter().map(|host| self.locations.host_dir(host)));
         folders.iter().flat_map(numbers).map(JobId).collect()
     }
 
@@ -159,7 +176,7 @@ impl Inner {
             site.kill_unheld(&held);
         }
         let mut unheld: Vec<RunFolder> = Vec::new();
-        for (job, generation, group) in self.groups.iter().flat_map(Groups::all) {
+        for (job, generation, group) in self.groups.iter().flat_map(ControlGroups::all) {
             let run = self.runs.run(job, generation);
             if !held.contains(&(job, generation)) {
                 group.kill();

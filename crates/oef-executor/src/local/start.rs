@@ -1,7 +1,7 @@
 //! Orders, written down for the runners.
 
 use super::check::check;
-use super::isolation::{make_runners_part, own_folder};
+use super::isolation::{closed_to_others, make_runners_part, own_folder};
 use super::lanes::Work;
 use super::open::Inner;
 use super::watch::Watched;
@@ -84,7 +84,7 @@ impl Inner {
             Some(site) => site.user(launch),
             None => self.user_of(&launch.run_as),
         };
-        let user = match check(launch).map_or_else(user, Err) {
+        let user = match check(launch, self.site.is_none()).map_or_else(user, Err) {
             Ok(user) => user,
             Err(why) => {
                 self.tell_unbegun(run, Ending::Impossible { why });
@@ -117,8 +117,8 @@ impl Inner {
         taken.map_err(ExecutorError::file(job_folder.path(), "made"))?;
         let path = job_folder.generation_file();
         job_folder.raise_newest(run.generation()).map_err(ExecutorError::file(&path, "written"))?;
-        let dir = self.places.job_dir(launch.job);
-        make_folders(&dir, launch, &self.places.kept(&spec), user)
+        let dir = self.locations.job_dir(launch.job);
+        make_folders(&dir, launch, &self.locations.kept(&spec), user)
             .map_err(ExecutorError::file(&dir, "made"))?;
         self.hand_over_folders(&spec, user).map_err(ExecutorError::file(&dir, "handed over"))?;
         let spec = self.with_group(spec)?;
@@ -157,13 +157,18 @@ impl Inner {
     /// The folders that the executor keeps for a job belong to whom it runs as.
     fn hand_over_folders(&self, spec: &RunSpec, user: Option<&User>) -> io::Result<()> {
         let Some(user) = user else { return Ok(()) };
-        for folder in self.places.kept(spec) {
+        // A folder outside is that of a host, and those of a cluster have disks of their own.
+        let is_here = |folder: &&Path| self.site.is_none() || folder.starts_with(&self.config.dir);
+        for folder in self.locations.kept(spec).into_iter().filter(is_here) {
+            if !folder.starts_with(&self.config.dir) {
+                closed_to_others(folder)?;
+            }
             if fs::symlink_metadata(folder).is_err() {
                 fs::create_dir_all(folder)?;
             }
             self.hand_over(folder, user)?;
         }
-        let script = self.places.job_dir(spec.job).join("script");
+        let script = self.locations.job_dir(spec.job).join("script");
         if script.exists() { self.let_pass(&script) } else { Ok(()) }
     }
 
@@ -281,9 +286,9 @@ impl Inner {
 
     /// A launch with everything found.
     pub(super) fn spec(&self, launch: &Launch, devices: Vec<Device>) -> RunSpec {
-        let dir = self.places.job_dir(launch.job);
+        let dir = self.locations.job_dir(launch.job);
         let host = devices.first().map_or("", |first| first.host.as_str());
-        let (checkpoint_dir, fetch) = self.places.folder_for(launch, host);
+        let (checkpoint_dir, fetch) = self.locations.folder_for(launch, host);
         let mut env = launch.env.clone();
         let is_part = |device: &Device| matches!(device.kind, DeviceKind::Mps { .. });
         if let Some(pipe) = &self.config.mps_pipe_dir

@@ -5,8 +5,9 @@
 
 use super::open::Inner;
 use super::spawn::{CALL_LIMIT, wait_for};
-use crate::cgroup::Group;
+use crate::cgroup::ControlGroup;
 use crate::event::LeaseEvent;
+use crate::exhaustion::is_exhausted;
 use crate::family::Process;
 use crate::processes::{self, WARM_DIR};
 use crate::records::{Durability, Lock, RunFolder, RunSpec, write_json};
@@ -151,15 +152,23 @@ impl Inner {
     }
 
     /// No launcher outlives its tenant.
-    pub(super) fn end_launchers_of(&self, tenant: &str) {
+    pub(super) fn end_launchers_of(&self, tenant: &str) -> io::Result<()> {
+        if let Err(error) = fs::read_dir(self.warm_dir())
+            && is_exhausted(&error)
+        {
+            return Err(error);
+        }
         for folder in folders(&self.warm_dir()) {
-            if untrusted::read(&folder.join(TENANT), 4096)
-                .is_ok_and(|name| name == tenant.as_bytes())
-            {
-                info!(%tenant, folder = %folder.display(), "its tenant is gone: the launcher is ended");
-                self.kill_launcher(&folder);
+            match untrusted::read(&folder.join(TENANT), 4096) {
+                Ok(name) if name == tenant.as_bytes() => {
+                    info!(%tenant, folder = %folder.display(), "its tenant is gone: the launcher is ended");
+                    self.kill_launcher(&folder);
+                }
+                Err(error) if is_exhausted(&error) => return Err(error),
+                _ => {}
             }
         }
+        Ok(())
     }
 
     fn kill_launcher(&self, folder: &Path) {
@@ -180,7 +189,7 @@ impl Inner {
         }
     }
 
-    fn launcher_group(&self, folder: &Path) -> Option<Group> {
+    fn launcher_group(&self, folder: &Path) -> Option<ControlGroup> {
         let name = format!("warm-{}", folder.file_name()?.to_str()?);
         self.groups.as_ref().map(|groups| groups.named(&name))
     }
@@ -297,7 +306,7 @@ impl Wanted<'_> {
     fn spawn(
         &self,
         folder: &Path,
-        group: Option<&Group>,
+        group: Option<&ControlGroup>,
         give_up: impl Fn() -> bool,
     ) -> Result<(), String> {
         let failed = |error: io::Error| format!("its launcher could not be started: {error}");

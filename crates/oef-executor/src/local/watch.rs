@@ -328,7 +328,7 @@ impl Watched {
             self.is_started_told = true;
             self.deadlines.started();
             let spec = read_json::<RunSpec>(&self.run.launch_file()).ok().flatten();
-            let checkpoints = spec.and_then(|spec| inner.places.location(&spec));
+            let checkpoints = spec.and_then(|spec| inner.locations.location(&spec));
             tell(LeaseEvent::Started { at_ms, checkpoints });
         }
         if status.progress != self.progress_told

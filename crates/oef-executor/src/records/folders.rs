@@ -208,6 +208,13 @@ impl RunFolder {
         self.path.join(JOBS_PART)
     }
 
+    /// The user of the job.
+    pub(crate) fn jobs_user(&self) -> Option<u32> {
+        let part =
+            fs::symlink_metadata(self.jobs_part()).or_else(|_| fs::symlink_metadata(&self.path));
+        part.ok().map(|part| part.uid())
+    }
+
     pub(crate) fn progress_file(&self, rank: u32) -> PathBuf {
         self.jobs_part().join(format!("progress-{rank}.jsonl"))
     }

@@ -5,7 +5,6 @@ use crate::device::Device;
 use crate::launch::{Probe, StopSignal, Terminal};
 use crate::slurm::SlurmSpec;
 use crate::users::User;
-use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +14,7 @@ use std::path::PathBuf;
 /// runners of an older version read them: add freely (with a default), rename never.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunSpec {
-    #[serde(with = "wire::job_id")]
     pub(crate) job: JobId,
-    #[serde(with = "wire::generation")]
     pub(crate) generation: Generation,
     pub(crate) tenant: String,
     pub(crate) workload: String,
@@ -47,16 +44,12 @@ pub(crate) struct RunSpec {
     pub(crate) finished: BTreeSet<u32>,
     #[serde(default)]
     pub(crate) stop_signal: StopSignal,
-    #[serde(with = "wire::span")]
     pub(crate) grace: Span,
-    #[serde(default, with = "wire::optional_span")]
     pub(crate) max_run: Option<Span>,
-    #[serde(with = "wire::time")]
     pub(crate) until: Time,
     pub(crate) log_limit_bytes: u64,
     #[serde(default)]
     pub(crate) warm: Vec<String>,
-    #[serde(default)]
     pub(crate) probe: Option<Probe>,
     /// How it is put before Slurm, and how its workers on other nodes are started.
     #[serde(default, skip_serializing_if = "Option::is_none")]

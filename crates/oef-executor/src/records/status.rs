@@ -6,7 +6,6 @@ use crate::checkpoints::Transfer;
 use crate::ending::Ending;
 use crate::event::{Progress, WorkerExit};
 use crate::launch::Shell;
-use crate::wire;
 use oef_sched::{Generation, JobId, Time};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -18,9 +17,7 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Status {
     pub(crate) version: u32,
-    #[serde(with = "wire::job_id")]
     pub(crate) job: JobId,
-    #[serde(with = "wire::generation")]
     pub(crate) generation: Generation,
     /// The runner's process id.
     pub(crate) runner: Option<i32>,
@@ -56,7 +53,7 @@ pub(crate) enum Phase {
 pub(crate) struct Wanted {
     pub(crate) stop: Option<StopOrder>,
     /// The end of the lease as last renewed; for people who look.
-    #[serde(default, with = "wire::time")]
+    #[serde(default)]
     pub(crate) until: Time,
     /// Shells beside it, the last ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,8 +1,8 @@
 //! A job's checkpoint is brought before its workers start.
 
+use super::conclusion::Told;
 use super::session::unbegun;
 use super::stage::note;
-use super::verdict::Told;
 use crate::checkpoints::{Brought, Fetch, Look, NotBrought, Transfer, bring_as};
 use crate::ending::{Ending, length};
 use crate::records::RunFolder;

@@ -1,11 +1,11 @@
 //! The workers of a job: one process each, all in one process group of their own.
 
+use super::conclusion::Exit;
 use super::output::Outputs;
 use super::prepare::free_port;
 use super::stage::{shell_command, worker_command};
-use super::verdict::Exit;
 use super::{environment, remote, stage};
-use crate::cgroup::Group;
+use crate::cgroup::ControlGroup;
 use crate::launch::{Shell, StopSignal};
 use crate::processes::{self, JobProcess, Role};
 use crate::records::{RunFolder, RunSpec};
@@ -32,7 +32,7 @@ pub(super) struct Gang {
     /// Where the workers meet.
     port: u16,
     /// All their processes are in it, where the system has such groups.
-    group: Option<Group>,
+    group: Option<ControlGroup>,
 }
 
 /// A worker is not reaped before all are gone: until then its number, which is also the number of the
@@ -50,7 +50,7 @@ impl Gang {
     /// Starts every worker, or none. What the system could not do is told as a sentence: it says nothing of
     /// the job.
     pub(super) fn start(launch: &RunSpec, run: &RunFolder) -> Result<Gang, String> {
-        let group = launch.cgroup.clone().map(Group::at);
+        let group = launch.cgroup.clone().map(ControlGroup::at);
         let (outputs, folder) = (Outputs::new(), run.clone());
         let port = free_port().map_err(|error| format!("no port for its workers: {error}"))?;
         let mut gang = Gang { workers: Vec::new(), outputs, folder, port, group };
@@ -198,7 +198,7 @@ impl Gang {
             }
         }
         self.reap_orphans();
-        let is_occupied = self.group.as_ref().is_some_and(Group::is_occupied);
+        let is_occupied = self.group.as_ref().is_some_and(ControlGroup::is_occupied);
         is_left || is_occupied || !self.leftovers().is_empty()
     }
 

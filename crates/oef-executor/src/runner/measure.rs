@@ -2,7 +2,7 @@
 //! themselves. Pure: instants come in, as time since the start by a monotonic clock.
 
 use crate::launch::Probe;
-use crate::measured::Measured;
+use crate::timing::Timing;
 use std::time::Duration;
 
 /// A lot whose middle half lies nearer together than this is good enough.
@@ -31,7 +31,7 @@ pub(super) struct Measure {
     lot: Vec<f64>,
     /// How long that lot took so far.
     lot_time: Duration,
-    best: Option<Measured>,
+    best: Option<Timing>,
     lots: u32,
     lines: u64,
 }
@@ -88,15 +88,15 @@ impl Measure {
         let lot = std::mem::take(&mut self.lot);
         self.lot_time = Duration::ZERO;
         self.lots += 1;
-        let found = figures(lot).map(|(batch_seconds, spread, batches)| Measured {
+        let found = figures(lot).map(|(batch_seconds, spread, batches)| Timing {
             batch_seconds,
             spread,
             batches,
             lots: self.lots,
             wait: None,
         });
-        let better = |found: &Measured| self.best.is_none_or(|best| found.spread < best.spread);
-        if let Some(found) = found.filter(Measured::is_sound).filter(better) {
+        let better = |found: &Timing| self.best.is_none_or(|best| found.spread < best.spread);
+        if let Some(found) = found.filter(Timing::is_sound).filter(better) {
             self.best = Some(found);
         }
         if let Some(best) = &mut self.best {
@@ -115,7 +115,7 @@ impl Measure {
     }
 
     /// The result, with an unfinished lot where there is nothing better.
-    pub(super) fn result(mut self) -> Option<Measured> {
+    pub(super) fn result(mut self) -> Option<Timing> {
         if self.best.is_none() && self.lot.len() >= BATCHES_MIN {
             self.close_lot();
         }
@@ -142,7 +142,7 @@ mod tests {
     use oef_sched::Span;
     use proptest::prelude::*;
 
-    fn measure(batches: u32, warmup: u32, lines: &[(f64, f64)]) -> (bool, Option<Measured>) {
+    fn measure(batches: u32, warmup: u32, lines: &[(f64, f64)]) -> (bool, Option<Timing>) {
         measure_for(0, batches, warmup, lines)
     }
 
@@ -151,7 +151,7 @@ mod tests {
         batches: u32,
         warmup: u32,
         lines: &[(f64, f64)],
-    ) -> (bool, Option<Measured>) {
+    ) -> (bool, Option<Timing>) {
         let (least, limit) = (Span(least), Span(1000));
         let mut measure = Measure::new(Probe { batches, warmup, least, limit });
         for (at, step) in lines {
@@ -170,7 +170,7 @@ mod tests {
         times.iter().enumerate().map(line).collect()
     }
 
-    fn near(found: Option<Measured>, expected: f64) -> bool {
+    fn near(found: Option<Timing>, expected: f64) -> bool {
         found.is_some_and(|found| (found.batch_seconds / expected - 1.0).abs() < 1e-6)
     }
 

@@ -4,6 +4,7 @@
 //! The runner is a process of its own in a session of its own. The daemon may end, crash or be replaced:
 //! the job does not notice. It trusts nothing but its files (see `records`) and locks.
 
+mod conclusion;
 mod environment;
 mod fetching;
 mod gang;
@@ -16,7 +17,6 @@ mod progress;
 mod remote;
 mod session;
 mod stage;
-mod verdict;
 mod worker;
 
 pub(crate) use progress::last_word;

@@ -22,26 +22,37 @@ pub(super) fn prepare(launch: &RunSpec, run: &RunFolder) -> Result<(), FailReaso
         // What the job's own user can reach is seen by its worker; a privileged runner touches nothing of it.
         return Ok(());
     }
-    let workdir =
-        |detail: String| FailReason::WorkdirMissing { path: launch.workdir.clone(), detail };
-    match fs::metadata(&launch.workdir) {
-        Ok(metadata) if metadata.is_dir() => {}
-        Ok(_) => return Err(workdir("it is not a folder".to_string())),
-        Err(error) if is_exhausted(&error) => return Err(system(&launch.workdir, &error)),
-        Err(error) => return Err(workdir(error.to_string())),
+    let workdir = &launch.workdir;
+    let found = fs::metadata(workdir).map_err(|error| no_workdir(workdir, &error))?;
+    if !found.is_dir() {
+        let detail = "it is not a folder".to_string();
+        return Err(FailReason::WorkdirMissing { path: workdir.clone(), detail });
     }
-    let found = checkpoints::recover(&launch.checkpoint_dir, launch.fetch.is_some());
-    found.and_then(|()| writable(&launch.checkpoint_dir)).map_err(|error| {
+    let folder = &launch.checkpoint_dir;
+    let found = checkpoints::recover(folder, launch.fetch.is_some());
+    found.and_then(|()| writable(folder)).map_err(|error| match launch.fetch {
+        None => no_checkpoints(folder, &error),
         // One that is to be brought can be brought to another host.
-        if is_exhausted(&error) && launch.fetch.is_none() {
-            return system(&launch.checkpoint_dir, &error);
-        }
-        FailReason::CheckpointDir { path: launch.checkpoint_dir.clone(), detail: error.to_string() }
+        Some(_) => FailReason::CheckpointDir { path: folder.clone(), detail: error.to_string() },
     })
 }
 
-fn system(path: &Path, error: &io::Error) -> FailReason {
-    FailReason::System { detail: format!("`{}`: {error}", path.display()) }
+/// A job cannot enter its folder.
+pub(super) fn no_workdir(path: &Path, error: &io::Error) -> FailReason {
+    let (path, detail) = (path.to_path_buf(), error.to_string());
+    system(&path, error).unwrap_or(FailReason::WorkdirMissing { path, detail })
+}
+
+/// A job cannot leave its checkpoints there.
+pub(super) fn no_checkpoints(path: &Path, error: &io::Error) -> FailReason {
+    let (path, detail) = (path.to_path_buf(), error.to_string());
+    system(&path, error).unwrap_or(FailReason::CheckpointDir { path, detail })
+}
+
+/// Where the system has no room, which says nothing of the job.
+fn system(path: &Path, error: &io::Error) -> Option<FailReason> {
+    let detail = || format!("`{}`: {error}", path.display());
+    is_exhausted(error).then(|| FailReason::System { detail: detail() })
 }
 
 /// How a file is called that shows whether there is room.

@@ -1,11 +1,11 @@
 //! A profile run while it goes: it is ended as soon as it is measured, or cannot be.
 
+use super::conclusion::Told;
 use super::measure::Measure;
-use super::verdict::Told;
 use crate::ending::{Ending, FailReason, length};
 use crate::event::Progress;
-use crate::measured::Measured;
 use crate::records::RunSpec;
+use crate::timing::Timing;
 use oef_sched::Span;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct ProbeRun {
     measure: Measure,
     limit: Span,
     /// What the program measured itself, and when that was seen.
-    own: Option<(Duration, Measured)>,
+    own: Option<(Duration, Timing)>,
     /// The steps that the runner saw, for programs that are too fast for more.
     seen: Seen,
     skipped_lines: u64,
@@ -69,7 +69,7 @@ impl ProbeRun {
     }
 
     /// What was measured, and how it ended in the light of that.
-    pub(super) fn finish(self, ending: Ending, told: Option<&Told>) -> (Ending, Option<Measured>) {
+    pub(super) fn finish(self, ending: Ending, told: Option<&Told>) -> (Ending, Option<Timing>) {
         if ending != Ending::Finished {
             return (ending, None);
         }
@@ -132,7 +132,7 @@ impl Seen {
 
 /// What counts: a program's own figure only where the runner has timed the same. A job's word is that of an
 /// interested party.
-fn agree(own: Option<Measured>, timed: Option<Measured>, seen: &Seen) -> Option<Measured> {
+fn agree(own: Option<Timing>, timed: Option<Timing>, seen: &Seen) -> Option<Timing> {
     let Some(own) = own else { return timed };
     if let Some(timed) = timed {
         let is_near = near(own.batch_seconds, timed.batch_seconds, TIMED_TOLERANCE);
@@ -173,13 +173,13 @@ mod tests {
         Duration::from_secs_f64(s)
     }
 
-    fn tell(run: &mut ProbeRun, at: f64, steps: f64, measured: Option<Measured>) {
+    fn tell(run: &mut ProbeRun, at: f64, steps: f64, measured: Option<Timing>) {
         let record = Progress { steps, measured, ..Progress::default() };
         run.see(seconds(at), Some(&record));
     }
 
-    const OWN: Measured =
-        Measured { batch_seconds: 0.1, spread: 0.0, batches: 20, lots: 1, wait: Some(0.0) };
+    const OWN: Timing =
+        Timing { batch_seconds: 0.1, spread: 0.0, batches: 20, lots: 1, wait: Some(0.0) };
 
     /// One whose steps the runner has seen: a tenth of a second each.
     fn timed() -> ProbeRun {
@@ -199,7 +199,7 @@ mod tests {
         assert!(measured.is_none() && ending.to_string().contains("measured itself"), "{ending}");
         // Steps that were seen, and another figure: what was seen counts.
         let mut liar = timed();
-        tell(&mut liar, 1.0, 8.0, Some(Measured { batch_seconds: 0.01, ..OWN }));
+        tell(&mut liar, 1.0, 8.0, Some(Timing { batch_seconds: 0.01, ..OWN }));
         let (ending, measured) = liar.finish(Ending::Finished, None);
         let seconds = measured.map_or(0.0, |found| found.batch_seconds);
         assert!(ending == Ending::Finished && (seconds - 0.1).abs() < 0.02, "{seconds}");
@@ -209,7 +209,7 @@ mod tests {
             for n in 0..30u8 {
                 tell(&mut fast, f64::from(n) * 0.01, f64::from(n), None);
             }
-            tell(&mut fast, 0.3, 31.0, Some(Measured { batch_seconds: own, ..OWN }));
+            tell(&mut fast, 0.3, 31.0, Some(Timing { batch_seconds: own, ..OWN }));
             let (_, measured) = fast.finish(Ending::Finished, None);
             assert_eq!(measured.is_some(), counts, "{own}");
         }

@@ -2,7 +2,7 @@
 
 use crate::clock::now_ms;
 use crate::event::Progress;
-use crate::measured::Measured;
+use crate::timing::Timing;
 use crate::untrusted;
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::Deserialize;
@@ -63,9 +63,9 @@ fn one() -> u32 {
 }
 
 impl Profile {
-    fn measured(self) -> Option<Measured> {
+    fn measured(self) -> Option<Timing> {
         let Profile { batch_seconds, spread, batches, lots, wait } = self;
-        let measured = Measured { batch_seconds, spread, batches, lots, wait };
+        let measured = Timing { batch_seconds, spread, batches, lots, wait };
         measured.is_sound().then_some(measured)
     }
 }

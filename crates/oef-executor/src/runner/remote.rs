@@ -1,8 +1,8 @@
 //! Workers on other nodes of a Slurm job: `srun` starts one small process there, which starts the worker, passes the
 //! signal to stop on, and ends as the worker does.
 
+use super::conclusion::Exit;
 use super::stage::{self, again_elsewhere, worker_command};
-use super::verdict::Exit;
 use crate::ending::FailReason;
 use crate::processes::{self, RUN_DIR};
 use crate::records::{Durability, RunFolder, RunSpec, read_json, write_json};

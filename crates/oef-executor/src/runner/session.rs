@@ -1,12 +1,12 @@
 //! One start of a job, from taking the locks to writing down how it ended.
 
+use super::conclusion::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
 use super::fetching::Fetching;
 use super::gang::Gang;
 use super::prepare::prepare;
 use super::probe::ProbeRun;
 use super::progress::{Follower, cut};
 use super::stage::note;
-use super::verdict::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
 use crate::clock::now_ms;
 use crate::ending::{Ending, FailReason};
 use crate::event::{Progress, WorkerExit};

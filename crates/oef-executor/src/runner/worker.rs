@@ -1,8 +1,8 @@
 //! The moment between the runner and the job's own program.
 
-use super::prepare::writable;
+use super::prepare::{no_checkpoints, no_workdir, writable};
 use super::{environment, remote, stage};
-use crate::cgroup::Group;
+use crate::cgroup::ControlGroup;
 use crate::ending::FailReason;
 use crate::exhaustion::is_exhausted;
 use crate::launch::{Shell, Terminal};
@@ -99,7 +99,7 @@ fn elsewhere(launch: &RunSpec, rank: u32) -> Vec<String> {
 /// Goes where the job's processes belong, as the job's user.
 fn enter(launch: &RunSpec) -> io::Result<()> {
     if let Some(path) = &launch.cgroup {
-        let group = Group::at(path.clone());
+        let group = ControlGroup::at(path.clone());
         // A machine that was restarted has none of them any more.
         group.make().and_then(|()| group.enter())?;
     }
@@ -142,16 +142,12 @@ fn with_terminal(
 fn start(launch: &RunSpec, command: Vec<String>) -> FailReason {
     let (command, terminal) = in_terminal(launch.terminal.as_ref(), command);
     if let Err(error) = std::env::set_current_dir(&launch.workdir) {
-        return FailReason::WorkdirMissing {
-            path: launch.workdir.clone(),
-            detail: error.to_string(),
-        };
+        return no_workdir(&launch.workdir, &error);
     }
     if launch.user.is_some()
         && let Err(error) = writable(&launch.checkpoint_dir)
     {
-        let (path, detail) = (launch.checkpoint_dir.clone(), error.to_string());
-        return FailReason::CheckpointDir { path, detail };
+        return no_checkpoints(&launch.checkpoint_dir, &error);
     }
     let Some((program, args)) = command.split_first() else {
         return FailReason::CommandNotFound { command: String::new() };

@@ -194,7 +194,7 @@ impl Executor for SlurmObserver {
             Order::Start(launch) => self.noticed(launch.job, launch.generation),
             Order::Stop { job, generation, .. } => self.left(job, generation),
             Order::Acknowledge(cursor) => drop(self.shared.events.acknowledge(cursor)),
-            Order::Keep { .. } | Order::Retire(_) | Order::Forget(_) => {}
+            Order::Keep { .. } | Order::Retire(_) | Order::Forget(_) | Order::EndTenant(_) => {}
         }
     }
 

@@ -10,7 +10,7 @@ use crate::launch::Shell;
 use crate::local::site::Site;
 use crate::local::{Isolation, LocalConfig, LocalExecutor};
 use crate::logs::{LogChunk, LogQuery};
-use crate::order::{Known, Order};
+use crate::order::{Known, Order, Unknown};
 use oef_sched::{Generation, JobId};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -61,6 +61,10 @@ impl Executor for SlurmExecutor {
 
     fn events(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)> {
         self.local.events(after, wait)
+    }
+
+    fn unknown(&self, known: &Known) -> Unknown {
+        self.local.unknown(known)
     }
 
     fn resume(&self, known: Known) -> Result<JobId, ExecutorError> {

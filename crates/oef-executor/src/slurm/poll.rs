@@ -125,7 +125,7 @@ impl Asker<'_> {
     /// view of the folder lags reads it late.
     fn pass_on_stops(&self) {
         let now = Instant::now();
-        let (mut waiting, mut deaf, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut waiting, mut unresponsive, mut told) = (Vec::new(), Vec::new(), Vec::new());
         let mut overdue = Vec::new();
         let margin = Isolation::default().stop_margin;
         let state = self.site.state();
@@ -145,12 +145,12 @@ impl Asker<'_> {
                 overdue.push(*id);
                 told.push(key);
             } else if is_due && passed >= HEARD_WITHIN && !self.has_heard(key) {
-                deaf.push(*id);
+                unresponsive.push(*id);
                 told.push(key);
             }
         }
         self.site.cancel(&["--state=PENDING"], &waiting);
-        self.site.cancel(&["--signal=TERM", "--batch"], &deaf);
+        self.site.cancel(&["--signal=TERM", "--batch"], &unresponsive);
         if !overdue.is_empty() {
             // The runner is the job's user's: it may have been suspended, or replaced.
             warn!(?overdue, "these Slurm jobs have not ended within their grace time: killed");

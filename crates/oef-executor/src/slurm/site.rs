@@ -90,7 +90,6 @@ pub(super) struct Stop {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Attempt {
     tries: u32,
-    #[serde(default)]
     id: Option<u64>,
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct SlurmSpec {
     /// Which lease it is.
     pub(crate) comment: String,
     /// The user that it runs as; none: as the daemon.
-    #[serde(default)]
     pub(crate) user: Option<String>,
     /// Nodes with the same number of GPUs of one type; more than one part where a gang is uneven.
     pub(crate) parts: Vec<Part>,
@@ -34,7 +33,6 @@ pub(crate) struct SlurmSpec {
 pub(crate) struct Part {
     pub(crate) nodes: Vec<String>,
     /// None: Slurm has no types there.
-    #[serde(default)]
     pub(crate) gpu_type: Option<String>,
     /// On each node.
     pub(crate) gpus: u32,

@@ -9,6 +9,7 @@ use oef_executor::{
 };
 use oef_sched::{Generation, JobId};
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -290,6 +291,18 @@ pub fn kill(pid: i32, signal: rustix::process::Signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => {}
         Err(error) => panic!("{pid:?}: {error}"),
     }
+}
+
+/// Whether this is root. Otherwise the test is left out, and says so.
+pub fn is_root(test: &str) -> bool {
+    rustix::process::geteuid().is_root() || left_out(test, "root")
+}
+
+/// Says that a test is left out. Not by `eprintln!`, which is swallowed where a test passes: `scripts/test.sh` counts
+/// these lines.
+pub fn left_out(test: &str, needs: &str) -> bool {
+    let _ = writeln!(io::stderr(), "left out, {test} needs {needs}");
+    false
 }
 
 /// Waits without looking at the executor.

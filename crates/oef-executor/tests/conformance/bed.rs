@@ -2,6 +2,7 @@
 
 use oef_executor::{DeviceId, Executor, Launch, Program};
 use oef_sched::{Generation, JobId};
+use std::collections::BTreeMap;
 
 /// Something with two nodes of two GPUs each.
 pub trait Bed {
@@ -26,10 +27,27 @@ pub trait Bed {
     /// Kills what stands beside a running job.
     fn kill(&self, job: JobId, generation: Generation);
 
+    /// What the workers of a job saw, by rank, where nodes are machines of their own.
+    fn seen(&self, job: JobId) -> BTreeMap<u32, Seen> {
+        panic!("nodes have no addresses here: job {job}");
+    }
+
+    /// The address of a node, where it is a machine of its own.
+    fn address(&self, node: &str) -> String {
+        panic!("nodes have no addresses here: {node}");
+    }
+
     /// Lets something happen to nodes, where they can change.
     fn disturb(&self, fault: &NodeFault) {
         panic!("nodes do not change here: {fault:?}");
     }
+}
+
+/// Where a worker runs, and where it is told to meet the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    pub node: String,
+    pub master_addr: String,
 }
 
 /// What a job does.

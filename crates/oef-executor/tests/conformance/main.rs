@@ -73,4 +73,5 @@ conforms!(
     crate::slurm_bed::SlurmBed::new(),
     nodes_go_and_come_back,
     others_use_a_part_of_a_node,
+    workers_of_a_gang_meet_at_the_node_of_the_first,
 );

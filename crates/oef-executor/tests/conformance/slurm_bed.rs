@@ -1,12 +1,13 @@
 //! A real Slurm: two of its nodes.
 
-use crate::bed::{Bed, Does, NodeFault};
+use crate::bed::{Bed, Does, NodeFault, Seen};
 use crate::common::{PROGRAM, kill, with_variable, write_program};
 use crate::slurm_lab::{Pair, pairs};
 use oef_executor::slurm::{Slurm, SlurmConfig, SlurmExecutor};
 use oef_executor::{DeviceId, Executor, Launch, Program};
 use oef_sched::{Generation, JobId};
 use rustix::process::Signal;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -59,10 +60,10 @@ impl Bed for SlurmBed {
             Does::Fail(code) => format!("exit {code}"),
             Does::Run => "while :; do sleep 0.02; done".to_string(),
         };
-        let runs = self.folder.join("runs");
+        let folder = self.folder.display();
         let script = format!(
-            "trap 'exit 75' TERM; [ $RANK = 0 ] && echo x >> {}-$OEF_JOB_ID; {ends}",
-            runs.display()
+            "trap 'exit 75' TERM; [ $RANK = 0 ] && echo x >> {folder}/runs-$OEF_JOB_ID; \
+             echo $RANK $SLURMD_NODENAME $MASTER_ADDR >> {folder}/seen-$OEF_JOB_ID; {ends}"
         );
         Program::Script(script.into_bytes())
     }
@@ -74,6 +75,24 @@ impl Bed for SlurmBed {
     fn runs(&self, job: JobId) -> u32 {
         let lines = fs::read_to_string(self.folder.join(format!("runs-{job}"))).unwrap_or_default();
         u32::try_from(lines.lines().count()).expect("few")
+    }
+
+    fn seen(&self, job: JobId) -> BTreeMap<u32, Seen> {
+        let text = fs::read_to_string(self.folder.join(format!("seen-{job}"))).expect("they ran");
+        let seen = text.lines().map(|line| {
+            let [rank, node, master_addr] = line.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("a worker knows all three: {line}");
+            };
+            let seen = Seen { node: node.into(), master_addr: master_addr.into() };
+            (rank.parse().expect("a rank"), seen)
+        });
+        seen.collect()
+    }
+
+    fn address(&self, node: &str) -> String {
+        let shown = self.slurm("scontrol", &["--oneliner", "show", "node", node]);
+        let address = shown.split(' ').find_map(|word| word.strip_prefix("NodeAddr="));
+        address.unwrap_or_else(|| panic!("an address: {shown}")).into()
     }
 
     fn is_running(&self, job: JobId) -> bool {

@@ -1,6 +1,6 @@
 //! The cases.
 
-use crate::bed::{Does, NodeFault};
+use crate::bed::{Does, NodeFault, Seen};
 use crate::daemon::{Daemon, next};
 use oef_executor::{
     Cursor, Ending, Event, LeaseEvent, LogQuery, NodeEvent, Order, Program, RunAs, Stream,
@@ -57,6 +57,20 @@ pub fn a_gang_ends_with_the_code_of_each_worker(mut daemon: Daemon) {
     assert_eq!(ranks, [0, 1, 2, 3]);
     assert!(exits.iter().all(|exit| exit.is_finished()));
     assert_eq!(daemon.bed.runs(job.job), 1);
+}
+
+/// The first worker is not on the first node.
+pub fn workers_of_a_gang_meet_at_the_node_of_the_first(mut daemon: Daemon) {
+    let nodes = daemon.bed.nodes();
+    let [(other, of_other), (first, of_first)] = &nodes[..] else { panic!("two nodes") };
+    assert_ne!(daemon.bed.address(first), daemon.bed.address(other), "they can be told apart");
+    let devices = [&of_first[..1], &of_other[..], &of_first[1..]].concat();
+    let job = daemon.job_on(1, Does::Finish, devices);
+    assert_eq!(daemon.run(&job), Ending::Finished);
+    let master_addr = daemon.bed.address(first);
+    let at = |node: &String| Seen { node: node.clone(), master_addr: master_addr.clone() };
+    let expected = [first, other, other, first].map(at);
+    assert_eq!(daemon.bed.seen(job.job).into_values().collect::<Vec<_>>(), expected);
 }
 
 pub fn a_job_saves_its_work_when_it_is_stopped_and_goes_on_elsewhere(mut daemon: Daemon) {

@@ -1,5 +1,6 @@
 //! Checkpoint folders to bring, and what became of them.
 
+use crate::hosts::need;
 use oef_executor::checkpoints::{
     BringError, Brought, Fetch, FetchLimits, Look, NotBrought, Progress, Report, Source, bring,
 };
@@ -20,6 +21,7 @@ pub struct Pair {
 impl Pair {
     /// With a model of random bytes, a small file in a folder, a link, and the settings of the job.
     pub fn new() -> Pair {
+        need("rsync", "rsync");
         let pair = Pair { home: tempfile::tempdir().expect("a folder") };
         fs::create_dir_all(pair.source().join("logs")).expect("made");
         pair.write("model.bin", &noise(1, MODEL_BYTES));

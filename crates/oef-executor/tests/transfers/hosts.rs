@@ -7,9 +7,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -17,22 +16,26 @@ use tempfile::TempDir;
 /// Generous: reached only when something hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes sure that a program is there; on Debian it is installed.
+/// Makes sure that a program is there; on Debian it is installed. One after the other: the package manager refuses
+/// whoever comes while it is busy, and all tests begin at once.
 pub fn need(program: &str, package: &str) {
-    static LISTED: Once = Once::new();
+    static BUSY: Mutex<()> = Mutex::new(());
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     // Debian keeps sshd where only root looks.
     let found = |program: &str| {
         let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
         folders.split(':').any(|folder| Path::new(folder).join(program).exists())
     };
-    if found(program) {
-        return;
-    }
-    LISTED.call_once(|| {
-        let _ = Command::new("apt-get").args(["update", "-qq"]).status();
-    });
     let install = ["install", "-y", "-qq", "--no-install-recommends", package];
-    let _ = Command::new("apt-get").args(install).env("DEBIAN_FRONTEND", "noninteractive").status();
+    for words in [&["update", "-qq"][..], &install] {
+        if found(program) {
+            return;
+        }
+        // Other test programs have the same idea.
+        let mut command = Command::new("apt-get");
+        command.args(["-o", "DPkg::Lock::Timeout=300"]).args(words);
+        let _ = command.env("DEBIAN_FRONTEND", "noninteractive").status();
+    }
     assert!(found(program), "these tests need `{program}`: install the package {package}");
 }
 

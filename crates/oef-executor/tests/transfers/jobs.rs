@@ -1,16 +1,16 @@
 //! Jobs whose checkpoints are brought by their runners.
 
-use crate::common::{World, gpus, is_alive, kill, next, wait_for, with_variable};
+use crate::common::{World, gpus, is_alive, is_root, kill, next, wait_for, with_variable};
 use crate::files::{MODEL_BYTES, Pair, noise, tree};
 use crate::hosts::{free_port, rsync_daemon, rsync_daemon_in};
 use crate::namespaces::{Cable, HOST_A, SmallDisk, inside};
 use oef_executor::checkpoints::{
-    CheckpointConfig, FetchLimits, Keeping, Transfer, TransferResult, Transport,
+    Bandwidth, CheckpointConfig, FetchLimits, Keeping, Transfer, TransferResult, Transport,
 };
 use oef_executor::{
-    CheckpointLocation, Checkpoints, Device, Ending, Launch, LeaseEvent, RunAs, Stream,
+    CheckpointLocation, Checkpoints, Device, Ending, FailReason, Launch, LeaseEvent, Length, RunAs,
+    Stream,
 };
-use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -30,9 +30,10 @@ fn world_on(
     inside: Vec<String>,
 ) -> World {
     let node_dir = Some(pair.home.path().join("{host}"));
-    let silence = if inside.is_empty() { Span(20_000) } else { Span(3000) };
+    let seconds = |seconds| Length(Duration::from_secs(seconds));
+    let silence = seconds(if inside.is_empty() { 20 } else { 3 });
     let tries = if inside.is_empty() { 1 } else { FetchLimits::default().tries };
-    let limits = FetchLimits { time: Span(60_000), silence, tries, kib_per_second };
+    let bandwidth = kib_per_second.map(|kib_per_second| Bandwidth { kib_per_second });
     World::with(|mut config| {
         config.runner.splice(..0, inside.iter().map(|word| word.into()));
         config.devices = gpus("b", 1);
@@ -41,7 +42,10 @@ fn world_on(
             node_dir,
             transport: if address.is_some() { Transport::Rsync } else { Transport::Folder },
             address,
-            limits,
+            bandwidth,
+            time_limit: seconds(60),
+            silence,
+            tries,
             ..CheckpointConfig::default()
         };
         config
@@ -146,6 +150,32 @@ fn a_job_waits_for_room_for_its_checkpoints() {
     assert_eq!(world.ending(&stopped), never);
     fs::remove_file(small.join("full")).expect("removed");
     assert_eq!(world.ending(&job), Ending::Finished);
+}
+
+/// Nor is one that its own user finds full, or has no quota left on.
+#[test]
+fn a_full_disk_is_no_failure_of_a_job_that_runs_as_a_user() {
+    let own = "jobs::a_full_disk_is_no_failure_of_a_job_that_runs_as_a_user";
+    if !is_root(own) || !inside(own) {
+        return;
+    }
+    let (mut world, pair) = (World::new(), Pair::new());
+    let small = pair.home.path().join("b");
+    let _disk = SmallDisk::new(&small, 64 << 10);
+    for folder in [world.path("."), pair.home.path().into()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    fs::write(small.join("full"), vec![0; 1 << 20]).expect_err("full");
+    let mut job = world.script(1, "true");
+    job.run_as = RunAs::User("nobody".into());
+    (job.workdir, job.checkpoints.own_dir) = (None, Some(small.clone()));
+    let ending = world.run(&job);
+    let Ending::Failed { reason: FailReason::System { detail }, .. } = &ending else {
+        panic!("{ending:?}")
+    };
+    assert!(detail.contains("No space left"), "{detail}");
+    fs::remove_file(small.join("full")).expect("removed");
+    assert_eq!(world.run(&next(&job)), Ending::Finished);
 }
 
 #[test]
@@ -350,7 +380,7 @@ fn read_matched(log: &str) -> u64 {
 /// their owner.
 #[test]
 fn a_checkpoint_of_another_user_is_brought_with_the_rights_of_that_user() {
-    if !rustix::process::geteuid().is_root() {
+    if !is_root("a_checkpoint_of_another_user_is_brought_with_the_rights_of_that_user") {
         return;
     }
     let mut world = World::with(|mut config| {
@@ -383,4 +413,49 @@ fn a_checkpoint_of_another_user_is_brought_with_the_rights_of_that_user() {
     }
     let beside = fs::read_dir(folder.join("..")).expect("there").count();
     assert_eq!(beside, 1, "nothing is left of the transfer");
+}
+
+/// A disk of each host, outside the state folder: its jobs' folders are made there and given to their users, unless others
+/// may put something else in their place.
+#[test]
+fn a_folder_of_a_host_elsewhere_is_given_to_the_jobs_user_unless_others_may_change_it() {
+    if !is_root(
+        "a_folder_of_a_host_elsewhere_is_given_to_the_jobs_user_unless_others_may_change_it",
+    ) {
+        return;
+    }
+    for (mode, is_given) in [(0o755, true), (0o1777, false)] {
+        let disk = tempfile::tempdir().expect("a folder");
+        let set = |path: &std::path::Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+        };
+        let host = disk.path().join("rtx3090-0");
+        fs::create_dir(&host).expect("made");
+        set(disk.path(), 0o755);
+        set(&host, mode);
+        let node_dir = Some(disk.path().join("{host}"));
+        let mut world = World::with(|mut config| {
+            config.checkpoints =
+                CheckpointConfig { place: Keeping::Node, node_dir, ..CheckpointConfig::default() };
+            config
+        });
+        set(&world.path("."), 0o755);
+        let mut job = world.script(7, "id -un > $OEF_CHECKPOINT_DIR/who");
+        job.run_as = RunAs::User("nobody".into());
+        (job.workdir, job.checkpoints) = (None, Checkpoints::default());
+        world.start(&job);
+        if is_given {
+            assert_eq!(world.ending(&job), Ending::Finished, "{:?}", details(&world));
+            assert_eq!(fs::read_to_string(host.join("7/who")).expect("there"), "nobody\n");
+            continue;
+        }
+        let why = world.until("a reason", |world| {
+            details(world).iter().find(|said| said.contains("other users")).map(|s| s.to_string())
+        });
+        assert!(why.contains("rtx3090-0"), "{why}");
+        world.stop(&job, "enough");
+        world.ending(&job);
+        let left = fs::metadata(host.join("7")).map_or(0, |folder| folder.uid());
+        assert_eq!(left, 0, "it was given away");
+    }
 }

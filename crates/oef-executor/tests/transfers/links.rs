@@ -158,7 +158,6 @@ fn ssh_that_is_cut_goes_on_from_where_it_was() {
 #[test]
 fn hosts_of_one_machine_share_by_folder() {
     let pair = Pair::new().with_last_good();
-    crate::hosts::need("rsync", "rsync");
     pair.brings(&pair.fetch(Source::Folder { path: pair.source() }));
     pair.is_whole();
 }

@@ -1,7 +1,7 @@
 //! Files that are not plain: names, links, holes, sockets.
 
 use crate::files::{MODEL_BYTES, Pair, noise};
-use crate::hosts::{at, need, rsync_daemon};
+use crate::hosts::{at, rsync_daemon};
 use oef_executor::checkpoints::Source;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -15,7 +15,6 @@ const HOLES: u64 = 256 << 20;
 
 #[test]
 fn names_that_only_look_strange() {
-    need("rsync", "rsync");
     let pair = Pair::new();
     let names: [&[u8]; 14] = [
         b"-rf",

@@ -13,12 +13,11 @@ const NEW: [Mechanism; 2] = [Mechanism::Nash, Mechanism::Incentive];
 /// All are compared with this one.
 const BASE: Key = (Mechanism::Gavel, Stack::Ours);
 
-pub(super) fn experiment(twenty: Option<&Twenty>, days: Option<&ThreeDays>) -> Experiment {
-    let (twenty, days) = (twenty.and_then(Twenty::main), days.and_then(ThreeDays::main));
+pub(super) fn experiment(twenty: &Twenty, days: &ThreeDays) -> Experiment {
+    let (twenty, days) = (twenty.main(), days.main());
     let (mut claims, mut groups, mut rows) = (Vec::new(), Vec::new(), Vec::new());
     for mechanism in Mechanism::ALL {
         let key = (mechanism, Stack::Ours);
-        let (Some(twenty), Some(days)) = (twenty, days) else { continue };
         let estimated = twenty.change((key, BASE), |f| f.estimated);
         let actual = twenty.change((key, BASE), |f| f.actual);
         let jct = days.change((key, BASE), |f| f.jct);

@@ -4,11 +4,9 @@ use super::claim::{Claim, Quantity, Spread};
 use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
-use super::terms::{Condition, Key, OEF, Terms, pair, run_name};
-use super::three_days::{DayFigures, LOAD, ThreeDays};
+use super::terms::{Condition, Figures, Key, OEF, Shown, Terms, pair};
+use super::three_days::{LOAD, ThreeDays};
 use oef_core::Mechanism;
-
-type Days = Condition<DayFigures>;
 
 /// The baselines with the paper's reductions.
 const AGAINST: [(Mechanism, f64); 2] = [(Mechanism::GandivaFair, -0.17), (Mechanism::Gavel, -0.19)];
@@ -21,17 +19,16 @@ const DRAWN: [Key; 5] = [
     (Mechanism::Cooperative, Stack::Ours),
 ];
 
-fn jct(figures: &DayFigures) -> f64 {
+fn jct(figures: &Figures) -> f64 {
     figures.jct
 }
 
-fn change(at: &Days, terms: Terms, oef: Mechanism, baseline: Mechanism) -> Spread {
+fn change(at: &Condition, terms: Terms, oef: Mechanism, baseline: Mechanism) -> Spread {
     at.change(terms.keys(oef, baseline), jct)
 }
 
 pub(super) fn experiment(days: &ThreeDays) -> Experiment {
-    let empty = Days { name: String::new(), draws: Vec::new() };
-    let main = days.main().unwrap_or(&empty);
+    let main = days.main();
     let mut claims = Vec::new();
     for terms in Terms::ALL {
         for oef in OEF {
@@ -61,7 +58,7 @@ pub(super) fn experiment(days: &ThreeDays) -> Experiment {
         .show(range(days))
 }
 
-fn why(main: &Days) -> String {
+fn why(main: &Condition) -> String {
     let show = |s: Spread| Quantity::Change.show(s.median);
     let gavel = Mechanism::Gavel;
     let rounding = main.change(((gavel, Stack::Unplaced), (gavel, Stack::Plain)), jct);
@@ -81,7 +78,7 @@ fn why(main: &Days) -> String {
     )
 }
 
-fn bars(main: &Days) -> Exhibit {
+fn bars(main: &Condition) -> Exhibit {
     let group = |(oef, (baseline, paper)): (Mechanism, (Mechanism, f64))| {
         let bars = Terms::ALL.map(|terms| Bar {
             ours: change(main, terms, oef, baseline),
@@ -116,38 +113,25 @@ fn cdf(days: &ThreeDays) -> Exhibit {
     }
 }
 
-fn runs(main: &Days) -> Exhibit {
-    let row = |key: Key| -> Vec<Cell> {
-        let median = |figure: fn(&DayFigures) -> f64| Cell::Number(main.figure(key, figure).median);
-        vec![
-            run_name(key).into(),
-            median(jct),
-            median(|f| f.median),
-            median(|f| f.p90),
-            median(|f| f.wait),
-            median(|f| f.utilisation),
-            median(|f| f.restarts),
-            main.figure(key, |f| f.unfinished).high.into(),
-        ]
-    };
-    Exhibit::Table {
-        caption: "Completion times of all runs at this load, medians over the draws".into(),
-        columns: vec![
-            Column::Text("run"),
-            Column::Duration("mean"),
-            Column::Duration("median"),
-            Column::Duration("9 of 10 within"),
-            Column::Duration("mean wait"),
-            Column::Fraction("GPU time used"),
-            Column::Number("stops"),
-            Column::Number("unfinished"),
+fn runs(main: &Condition) -> Exhibit {
+    use Shown::{Greatest, Median};
+    main.table(
+        "Completion times of all runs at this load, medians over the draws",
+        |_| true,
+        [
+            (Column::Duration("mean"), Median(jct)),
+            (Column::Duration("median"), Median(|f| f.median)),
+            (Column::Duration("9 of 10 within"), Median(|f| f.p90)),
+            (Column::Duration("mean wait"), Median(|f| f.wait)),
+            (Column::Fraction("GPU time used"), Median(|f| f.utilisation)),
+            (Column::Number("stops"), Median(|f| f.restarts)),
+            (Column::Number("unfinished"), Greatest(|f| f.unfinished)),
         ],
-        rows: main.keys().into_iter().map(row).collect(),
-    }
+    )
 }
 
 fn range(days: &ThreeDays) -> Exhibit {
-    let row = |at: &Days| {
+    let row = |at: &Condition| {
         let mut cells: Vec<Cell> = vec![at.name.clone().into()];
         for terms in [Terms::AsInPaper, Terms::Equal] {
             for oef in OEF {

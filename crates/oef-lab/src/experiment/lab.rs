@@ -38,17 +38,15 @@ impl<'a> Lab<'a> {
             Id::G => Ok(throughput::experiment(self.twenty()?, Mechanism::Cooperative)),
             Id::H => Ok(jct::experiment(self.three_days()?)),
             Id::I => {
-                self.twenty()?;
-                self.three_days()?;
-                Ok(stragglers::experiment(self.twenty.as_ref(), self.three_days.as_ref()))
+                let (twenty, days) = self.both()?;
+                Ok(stragglers::experiment(twenty, days))
             }
             Id::J => Err(ExperimentError::NeedsClock),
             Id::K => profile_error::run(setup),
             Id::L => under_report::run(setup),
             Id::M => {
-                self.twenty()?;
-                self.three_days()?;
-                Ok(beyond::experiment(self.twenty.as_ref(), self.three_days.as_ref()))
+                let (twenty, days) = self.both()?;
+                Ok(beyond::experiment(twenty, days))
             }
         }
     }
@@ -63,5 +61,12 @@ impl<'a> Lab<'a> {
         let known = self.three_days.take();
         let days = known.map_or_else(|| ThreeDays::run(self.setup, self.watch), Ok)?;
         Ok(self.three_days.insert(days))
+    }
+
+    fn both(&mut self) -> Result<(&Twenty, &ThreeDays), ExperimentError> {
+        let (setup, twenty, days) = (self.setup, self.twenty.take(), self.three_days.take());
+        let twenty = twenty.map_or_else(|| Twenty::run(setup, self.watch), Ok)?;
+        let days = days.map_or_else(|| ThreeDays::run(setup, self.watch), Ok)?;
+        Ok((self.twenty.insert(twenty), self.three_days.insert(days)))
     }
 }

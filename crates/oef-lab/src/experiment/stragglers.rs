@@ -5,45 +5,31 @@ use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
 use super::terms::{Condition, Key, OEF, Terms, run_name};
-use super::three_days::{DayFigures, ThreeDays};
-use super::twenty::{Figures, Twenty};
+use super::three_days::ThreeDays;
+use super::twenty::Twenty;
 use oef_core::Mechanism;
 
 /// The baselines with the paper's reductions.
 const AGAINST: [(Mechanism, f64); 2] = [(Mechanism::GandivaFair, -0.14), (Mechanism::Gavel, -0.26)];
 
-/// The runs to count in.
-struct Runs<'a> {
-    twenty: Option<&'a Condition<Figures>>,
-    days: Option<&'a Condition<DayFigures>>,
+/// The runs to count in: with 20 tenants, and over three days.
+type Runs<'a> = [&'a Condition; 2];
+
+fn changes(runs: Runs<'_>, keys: (Key, Key)) -> [Spread; 2] {
+    runs.map(|runs| runs.change(keys, |f| f.stragglers))
 }
 
-impl Runs<'_> {
-    /// Changes with 20 tenants, and over three days.
-    fn changes(&self, keys: (Key, Key)) -> [Spread; 2] {
-        let none = || Spread::of([]);
-        [
-            self.twenty.map_or_else(none, |c| c.change(keys, |f| f.stragglers)),
-            self.days.map_or_else(none, |c| c.change(keys, |f| f.stragglers)),
-        ]
-    }
-
-    /// Counts with 20 tenants, and over three days.
-    fn counts(&self, key: Key) -> [f64; 2] {
-        [
-            self.twenty.map_or(f64::NAN, |c| c.figure(key, |f| f.stragglers).median),
-            self.days.map_or(f64::NAN, |c| c.figure(key, |f| f.stragglers).median),
-        ]
-    }
+fn medians(runs: Runs<'_>, key: Key) -> [f64; 2] {
+    runs.map(|runs| runs.figure(key, |f| f.stragglers).median)
 }
 
-pub(super) fn experiment(twenty: Option<&Twenty>, days: Option<&ThreeDays>) -> Experiment {
-    let runs = Runs { twenty: twenty.and_then(Twenty::main), days: days.and_then(ThreeDays::main) };
+pub(super) fn experiment(twenty: &Twenty, days: &ThreeDays) -> Experiment {
+    let runs = [twenty.main(), days.main()];
     let mut claims = Vec::new();
     let mut groups = Vec::new();
     for oef in OEF {
         for (baseline, paper) in AGAINST {
-            let changes = runs.changes(Terms::AsInPaper.keys(oef, baseline));
+            let changes = changes(runs, Terms::AsInPaper.keys(oef, baseline));
             for (load, ours) in ["20 tenants", "three days"].into_iter().zip(changes) {
                 let text = format!("{oef} against {baseline}, {load}");
                 claims.push(Claim::effect(text, paper, Quantity::Change, ours));
@@ -53,7 +39,7 @@ pub(super) fn experiment(twenty: Option<&Twenty>, days: Option<&ThreeDays>) -> E
         }
     }
     let paper = "Against Gandiva-fair and Gavel, OEF has 14 % and 26 % fewer workers in gangs across gpu types.";
-    Experiment::new(Id::I, paper, claims, why(&runs))
+    Experiment::new(Id::I, paper, claims, why(runs))
         .done([
             "Counted in the runs of (f) to (h), as in the paper: workers of gangs across types at the beginning of each round, summed over the rounds.",
             "The paper does not say which load or which of its mechanisms it counted; all four combinations count.",
@@ -66,11 +52,11 @@ pub(super) fn experiment(twenty: Option<&Twenty>, days: Option<&ThreeDays>) -> E
             series: ["20 tenants", "three days"].map(String::from).to_vec(),
             groups,
         })
-        .show(counts(&runs))
+        .show(counts(runs))
 }
 
-fn why(runs: &Runs<'_>) -> String {
-    let show = |key: Key| runs.counts(key).map(|n| format!("{n:.0}")).join(" and ");
+fn why(runs: Runs<'_>) -> String {
+    let show = |key: Key| medians(runs, key).map(|n| format!("{n:.0}")).join(" and ");
     let coop = Mechanism::Cooperative;
     format!(
         "A gang runs across types when its tenant's grants of one type are too few for it. With shares of about one \
@@ -85,10 +71,9 @@ fn why(runs: &Runs<'_>) -> String {
     )
 }
 
-fn counts(runs: &Runs<'_>) -> Exhibit {
-    let keys = runs.twenty.map(Condition::keys).unwrap_or_default();
+fn counts(runs: Runs<'_>) -> Exhibit {
     let row = |key: Key| -> Vec<Cell> {
-        let [twenty, days] = runs.counts(key);
+        let [twenty, days] = medians(runs, key);
         vec![run_name(key).into(), twenty.into(), days.into()]
     };
     Exhibit::Table {
@@ -98,6 +83,6 @@ fn counts(runs: &Runs<'_>) -> Exhibit {
             Column::Number("20 tenants"),
             Column::Number("three days"),
         ],
-        rows: keys.into_iter().map(row).collect(),
+        rows: runs[0].keys().into_iter().map(row).collect(),
     }
 }

@@ -1,24 +1,73 @@
 //! On which terms two schedulers are compared.
 
 use super::claim::{Quantity, Spread};
-use super::exhibit::Cell;
+use super::exhibit::{Cell, Column, Exhibit};
 use super::stage::Stack;
 use oef_core::Mechanism;
+use oef_sim::engine::RunResult;
 use std::collections::BTreeMap;
 
 /// A mechanism, and what stands between its shares and the GPUs.
 pub(super) type Key = (Mechanism, Stack);
 
-/// Runs with one load and one table of speedups.
-pub(super) struct Condition<F> {
-    pub name: String,
-    /// The figures of every run, for each draw of models, job sizes and durations.
-    pub draws: Vec<BTreeMap<Key, F>>,
+/// The figures of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Figures {
+    pub estimated: f64,
+    pub actual: f64,
+    pub utilisation: f64,
+    /// Workers in gangs across types, summed over rounds.
+    pub stragglers: f64,
+    /// GPUs granted beyond what there is, per round.
+    pub overcommitted: f64,
+    /// The least ratio of a tenant's promised throughput to its equal split.
+    pub incentive: f64,
+    pub jct: f64,
+    pub median: f64,
+    pub p90: f64,
+    pub wait: f64,
+    pub restarts: f64,
+    pub unfinished: f64,
 }
 
-impl<F> Condition<F> {
+impl From<&RunResult> for Figures {
+    fn from(run: &RunResult) -> Self {
+        Figures {
+            estimated: run.estimated,
+            actual: run.actual,
+            utilisation: run.utilisation,
+            stragglers: run.straggler_workers as f64,
+            overcommitted: run.overcommitted as f64 / run.rounds.max(1) as f64,
+            incentive: run.worst_promised_incentive,
+            jct: run.jct.mean,
+            median: run.jct.p50,
+            p90: run.jct.p90,
+            wait: run.wait.mean,
+            restarts: (run.migrations + run.preemptions) as f64,
+            unfinished: run.unfinished as f64,
+        }
+    }
+}
+
+/// One of them.
+pub(super) type Pick = fn(&Figures) -> f64;
+
+/// What a table has of the draws.
+pub(super) enum Shown {
+    Median(Pick),
+    Greatest(Pick),
+}
+
+/// Runs with one load and one table of speedups.
+pub(super) struct Condition {
+    pub name: String,
+    /// The figures of every run, for each draw of models, job sizes and durations.
+    pub draws: Vec<BTreeMap<Key, Figures>>,
+}
+
+impl Condition {
     /// How much more of a figure one has than another, over the draws.
-    pub fn change(&self, (of, over): (Key, Key), figure: fn(&F) -> f64) -> Spread {
+    pub fn change(&self, (of, over): (Key, Key), figure: Pick) -> Spread {
         Spread::of(self.draws.iter().filter_map(|draw| {
             let (of, over) = (figure(draw.get(&of)?), figure(draw.get(&over)?));
             (over > 0.0).then(|| of / over - 1.0)
@@ -26,7 +75,7 @@ impl<F> Condition<F> {
     }
 
     /// A figure over the draws.
-    pub fn figure(&self, of: Key, figure: fn(&F) -> f64) -> Spread {
+    pub fn figure(&self, of: Key, figure: Pick) -> Spread {
         Spread::of(self.draws.iter().filter_map(|draw| draw.get(&of).map(figure)))
     }
 
@@ -36,6 +85,29 @@ impl<F> Condition<F> {
             self.draws.first().map(|d| d.keys().copied().collect()).unwrap_or_default();
         keys.sort_by_key(|key| (key.1, key.0));
         keys
+    }
+
+    /// A table with a row for each of these runs.
+    pub fn table<const N: usize>(
+        &self,
+        caption: &str,
+        of: impl Fn(&Key) -> bool,
+        figures: [(Column, Shown); N],
+    ) -> Exhibit {
+        let row = |key: Key| {
+            let shown = figures.iter().map(|(_, shown)| match *shown {
+                Shown::Median(pick) => self.figure(key, pick).median.into(),
+                Shown::Greatest(pick) => self.figure(key, pick).high.into(),
+            });
+            [Cell::Text(run_name(key))].into_iter().chain(shown).collect()
+        };
+        let columns =
+            [Column::Text("run")].into_iter().chain(figures.iter().map(|(column, _)| *column));
+        Exhibit::Table {
+            caption: caption.into(),
+            columns: columns.collect(),
+            rows: self.keys().into_iter().filter(of).map(row).collect(),
+        }
     }
 }
 

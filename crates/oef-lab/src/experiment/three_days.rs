@@ -5,7 +5,7 @@ use super::models::SpeedupTable;
 use super::setup::Setup;
 use super::stage::Stage;
 use super::tenants::{Party, drawn};
-use super::terms::{Condition, Key, compared, compared_and_all};
+use super::terms::{Condition, Figures, Key, compared, compared_and_all};
 use oef_sim::generate::{Load, TraceLike, TraceSpec, trace};
 use oef_sim::input::{ProfileTable, Trace, Work};
 use std::collections::BTreeMap;
@@ -23,24 +23,9 @@ const LOADS: [f64; 2] = [0.6, 0.8];
 const LONGEST_S: f64 = 2.0 * 86_400.0;
 const GPUS: u64 = 24;
 
-/// The figures of one run.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct DayFigures {
-    pub jct: f64,
-    pub median: f64,
-    pub p90: f64,
-    pub wait: f64,
-    pub actual: f64,
-    pub estimated: f64,
-    pub utilisation: f64,
-    pub stragglers: f64,
-    pub restarts: f64,
-    pub unfinished: f64,
-}
-
 /// All runs; the first condition is the load that the verdict is about.
 pub(super) struct ThreeDays {
-    pub conditions: Vec<Condition<DayFigures>>,
+    pub conditions: Vec<Condition>,
     /// Job completion times of the first draw, by mechanism.
     pub samples: Vec<(Key, Vec<f64>)>,
     pub source: String,
@@ -82,8 +67,8 @@ impl ThreeDays {
     }
 
     /// The condition that verdicts are about.
-    pub fn main(&self) -> Option<&Condition<DayFigures>> {
-        self.conditions.first()
+    pub fn main(&self) -> &Condition {
+        &self.conditions[0]
     }
 }
 
@@ -109,7 +94,7 @@ impl Day {
         &self,
         keys: &[Key],
         mut samples: Option<&mut Vec<(Key, Vec<f64>)>>,
-    ) -> Result<BTreeMap<Key, DayFigures>, ExperimentError> {
+    ) -> Result<BTreeMap<Key, Figures>, ExperimentError> {
         let mut runs = BTreeMap::new();
         for &key in keys {
             let scenario = self.stage.scenario(key.0, key.1, self.seed);
@@ -118,19 +103,7 @@ impl Day {
                 let times = result.jobs.iter().filter_map(|j| Some(j.finish_s? - j.submit_s));
                 samples.push((key, times.collect()));
             }
-            let figures = DayFigures {
-                jct: result.jct.mean,
-                median: result.jct.p50,
-                p90: result.jct.p90,
-                wait: result.wait.mean,
-                actual: result.actual,
-                estimated: result.estimated,
-                utilisation: result.utilisation,
-                stragglers: result.straggler_workers as f64,
-                restarts: (result.migrations + result.preemptions) as f64,
-                unfinished: result.unfinished as f64,
-            };
-            runs.insert(key, figures);
+            runs.insert(key, Figures::from(&result));
         }
         Ok(runs)
     }

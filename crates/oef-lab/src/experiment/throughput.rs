@@ -4,11 +4,9 @@ use super::claim::{Claim, Quantity, Rule, Spread};
 use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
-use super::terms::{self, BASELINES, Key, Terms, pair, run_name};
-use super::twenty::{Figures, TENANTS, Twenty};
+use super::terms::{BASELINES, Condition, Figures, Key, Shown, Terms, pair};
+use super::twenty::{TENANTS, Twenty};
 use oef_core::Mechanism;
-
-type Condition = terms::Condition<Figures>;
 
 /// "Comparable": no more than so much less, and in part.
 const COMPARABLE: Rule = Rule::AtLeast { bound: -0.05, part: -0.1 };
@@ -32,8 +30,7 @@ fn actual_gain(at: &Condition, terms: Terms, oef: Mechanism, baseline: Mechanism
 
 /// (f) for the noncooperative mechanism, (g) for the cooperative one.
 pub(super) fn experiment(twenty: &Twenty, oef: Mechanism) -> Experiment {
-    let empty = Condition { name: String::new(), draws: Vec::new() };
-    let main = twenty.main().unwrap_or(&empty);
+    let main = twenty.main();
     let is_f = oef == Mechanism::Noncooperative;
     let (id, paper) = if is_f {
         (
@@ -162,28 +159,20 @@ fn bars(main: &Condition, oef: Mechanism) -> Exhibit {
 }
 
 fn runs(main: &Condition, oef: Mechanism) -> Exhibit {
-    let shown = |key: &Key| key.0 == oef || BASELINES.contains(&key.0);
-    let row = |key: Key| -> Vec<Cell> {
-        let median = |figure: fn(&Figures) -> f64| Cell::Number(main.figure(key, figure).median);
-        vec![
-            run_name(key).into(),
-            median(estimated),
-            median(actual),
-            median(|f| f.utilisation),
-            median(|f| f.overcommitted),
-        ]
-    };
-    Exhibit::Table {
-        caption: "The runs, medians over the draws".into(),
-        columns: vec![
-            Column::Text("run"),
-            Column::Number("estimated throughput"),
-            Column::Number("actual throughput"),
-            Column::Fraction("GPU time used"),
-            Column::Number("GPUs granted that are not there, per round"),
+    use Shown::Median;
+    main.table(
+        "The runs, medians over the draws",
+        |key| key.0 == oef || BASELINES.contains(&key.0),
+        [
+            (Column::Number("estimated throughput"), Median(estimated)),
+            (Column::Number("actual throughput"), Median(actual)),
+            (Column::Fraction("GPU time used"), Median(|f| f.utilisation)),
+            (
+                Column::Number("GPUs granted that are not there, per round"),
+                Median(|f| f.overcommitted),
+            ),
         ],
-        rows: main.keys().into_iter().filter(shown).map(row).collect(),
-    }
+    )
 }
 
 /// How the conclusion moves over other speedups.

@@ -5,7 +5,7 @@ use super::models::SpeedupTable;
 use super::setup::Setup;
 use super::stage::{Stack, Stage, problem};
 use super::tenants::{backlogs, drawn};
-use super::terms::{Condition, Key, compared, compared_and_all};
+use super::terms::{Condition, Figures, Key, compared, compared_and_all};
 use oef_core::{Mechanism, Options, solve};
 use std::collections::BTreeMap;
 
@@ -16,23 +16,9 @@ const GPUS: f64 = 8.0;
 /// GPUs of a tenant if all had the same number.
 const GPUS_EACH: f64 = 24.0 / TENANTS as f64;
 
-/// The figures of one run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Figures {
-    pub estimated: f64,
-    pub actual: f64,
-    /// Workers in gangs across types, summed over rounds.
-    pub stragglers: f64,
-    pub utilisation: f64,
-    /// GPUs granted beyond what there is, per round.
-    pub overcommitted: f64,
-    /// The least ratio of a tenant's promised throughput to its equal split.
-    pub incentive: f64,
-}
-
 /// All runs with 20 tenants; the first condition is the paper's models as they are.
 pub(super) struct Twenty {
-    pub conditions: Vec<Condition<Figures>>,
+    pub conditions: Vec<Condition>,
     /// Estimated throughput of Gavel in each draw of the first when no tenant may have more than its number of GPUs.
     pub capped_gavel: Vec<f64>,
     pub hours: f64,
@@ -59,8 +45,8 @@ impl Twenty {
     }
 
     /// The condition that verdicts are about.
-    pub fn main(&self) -> Option<&Condition<Figures>> {
-        self.conditions.first()
+    pub fn main(&self) -> &Condition {
+        &self.conditions[0]
     }
 }
 
@@ -79,15 +65,7 @@ fn run_draw(
         let mut scenario = stage.scenario(mechanism, stack, seed);
         scenario.until_s = Some(hours * 3_600.0);
         let result = stage.run(&trace, &scenario)?;
-        let figures = Figures {
-            estimated: result.estimated,
-            actual: result.actual,
-            stragglers: result.straggler_workers as f64,
-            utilisation: result.utilisation,
-            overcommitted: result.overcommitted as f64 / result.rounds.max(1) as f64,
-            incentive: result.worst_promised_incentive,
-        };
-        runs.insert((mechanism, stack), figures);
+        runs.insert((mechanism, stack), Figures::from(&result));
     }
     Ok(runs)
 }

@@ -3,21 +3,9 @@
 use super::args::ReproduceArgs;
 use super::{data, page, table, timing};
 use crate::experiment::{Experiment, ExperimentError, Id, Lab, Setup, Size, solver_time};
-use oef_terminal::document::VERSION;
+use oef_terminal::document::Document;
 use oef_terminal::progress::CountBar;
 use oef_terminal::{Complaint, Exit, Failure, Printer, file};
-use serde::Serialize;
-
-/// Everything that was found, for machines.
-#[derive(Serialize)]
-struct Document<'a> {
-    version: u32,
-    seed: u64,
-    quick: bool,
-    data: &'a [String],
-    rules: [&'static str; 7],
-    experiments: &'a [Experiment],
-}
 
 /// How verdicts come about, in words; the same in the report and in JSON.
 pub const RULES: [&str; 7] = [
@@ -61,7 +49,8 @@ pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
         let (seed, quick, data) = (args.seed, args.quick, &found.names[..]);
         let experiments = &experiments[..];
         let rules = RULES;
-        printer.json(&Document { version: VERSION, seed, quick, data, rules, experiments })?;
+        let document = Document::whole().with("seed", seed).with("quick", quick).with("data", data);
+        printer.json(&document.with("rules", rules).with("experiments", experiments))?;
     } else {
         printer.result(&table::render(&experiments))?;
     }

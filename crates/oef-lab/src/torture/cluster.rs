@@ -11,10 +11,12 @@ use super::story::Kind;
 use super::time::SimTime;
 use oef_executor::{
     CheckpointLocation, Cursor, DeviceId, Ending, Event, Executor, ExecutorError, FailReason,
-    Known, Launch, LeaseEvent, LogChunk, LogQuery, NodeEvent, Order, Program, Progress, WorkerExit,
+    Known, Launch, LeaseEvent, LogChunk, LogQuery, NodeEvent, Order, Program, Progress, Unknown,
+    WorkerExit,
 };
 use oef_sched::{Generation, JobId};
 use oef_server::invariants::{Broken, Invariant};
+use oef_server::world::World;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -193,6 +195,15 @@ impl Cluster {
         self.state().nodes.iter().filter(|node| !node.is_up).map(|node| node.name).collect()
     }
 
+    /// Whether something was started that a world does not know.
+    pub fn has_more_than(&self, world: &World) -> bool {
+        self.state().newest.iter().any(|(id, newest)| match world.jobs.get(id) {
+            None => id.0 >= world.next_job,
+            Some(job) if job.state.is_final() => false,
+            Some(job) => job.runs.last().is_none_or(|run| run.generation < *newest),
+        })
+    }
+
     /// What the nodes saw that must never be.
     pub fn broken(&self) -> Option<Broken> {
         self.state().broken.take()
@@ -275,6 +286,20 @@ impl Executor for Line {
         let mut state = self.0.state();
         state.tick();
         state.line.log.iter().filter(|(cursor, _)| *cursor > after).cloned().collect()
+    }
+
+    fn unknown(&self, known: &Known) -> Unknown {
+        let state = self.0.state();
+        if state.has(Plant::RunnersNotAsked) {
+            return Unknown::default();
+        }
+        let is_later = |(job, newest): &(&JobId, &Generation)| {
+            known.leases.get(job).is_some_and(|k| *newest > k)
+        };
+        Unknown {
+            jobs: state.newest.range(known.next..).map(|(job, _)| *job).collect(),
+            started: state.newest.iter().filter(is_later).map(|(job, _)| *job).collect(),
+        }
     }
 
     fn resume(&self, known: Known) -> Result<JobId, ExecutorError> {

@@ -43,6 +43,7 @@ struct Sound {
     durable: Vec<StoredRecord>,
     sums: Vec<Sum>,
     snapshot: Option<Snapshot>,
+    acknowledged: Link,
 }
 
 /// How a journal is damaged while no daemon looks.
@@ -52,6 +53,8 @@ pub(super) enum Damage {
     Rot(usize),
     /// An older copy is put in its place, without so many records.
     Older(usize),
+    /// The same with the end in its second place: only what was started shows that something is missing.
+    OlderWithEnd(usize),
 }
 
 /// When a machine dies in a transaction.
@@ -117,6 +120,7 @@ impl Disk {
             durable: state.durable.clone(),
             sums: state.sums.clone(),
             snapshot: state.snapshot.clone(),
+            acknowledged: state.acknowledged,
         });
         let read = state.durable.len().saturating_sub(covered);
         match damage {
@@ -134,7 +138,7 @@ impl Disk {
                 }
                 record.body = String::from_utf8_lossy(&bytes).into_owned();
             }
-            Damage::Older(records) => {
+            Damage::Older(records) | Damage::OlderWithEnd(records) => {
                 let left = state.durable.len().saturating_sub(records);
                 if left as u64 >= state.acknowledged.seq {
                     // Nobody was told of what is missing.
@@ -144,6 +148,9 @@ impl Disk {
                 state.sums.truncate(left);
                 if covered > left {
                     state.snapshot = None;
+                }
+                if matches!(damage, Damage::OlderWithEnd(_)) {
+                    state.acknowledged = state.end();
                 }
             }
         }
@@ -161,6 +168,7 @@ impl Disk {
         if let Some(sound) = state.sound.take() {
             (state.durable, state.sums, state.snapshot) =
                 (sound.durable, sound.sums, sound.snapshot);
+            state.acknowledged = sound.acknowledged;
         }
     }
 }

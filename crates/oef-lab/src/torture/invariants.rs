@@ -83,26 +83,35 @@ impl Watch {
     }
 }
 
+/// The world that these records give.
+pub(super) fn replayed(
+    snapshot: Option<&Snapshot>,
+    records: &[StoredRecord],
+) -> Result<World, String> {
+    let mut replay = Replay::default();
+    if let Some(snapshot) = snapshot {
+        let read = replay.text(&mut snapshot.body.as_bytes());
+        read.map_err(|why| format!("the snapshot cannot be read: {why}"))?;
+    }
+    let covered = snapshot.map_or(0, |snapshot| snapshot.seq);
+    for record in records.iter().filter(|record| record.seq > covered) {
+        replay.record(record).map_err(|why| format!("record {}: {why}", record.seq))?;
+    }
+    Ok(replay.finish())
+}
+
 /// The same records give the same world, byte for byte.
 pub(super) fn replays(
     world: &World,
     snapshot: Option<&Snapshot>,
     records: &[StoredRecord],
 ) -> Checked {
-    let mut replay = Replay::default();
     let failed = |what: String| broken(Invariant::ReplayIsIdentical, what);
-    if let Some(snapshot) = snapshot
-        && let Err(why) = replay.text(&mut snapshot.body.as_bytes())
-    {
-        return failed(format!("the snapshot cannot be read: {why}"));
-    }
-    let covered = snapshot.map_or(0, |snapshot| snapshot.seq);
-    for record in records.iter().filter(|record| record.seq > covered) {
-        if let Err(why) = replay.record(record) {
-            return failed(format!("record {}: {why}", record.seq));
-        }
-    }
-    let (again, there) = (replay.finish().to_snapshot(), world.to_snapshot());
+    let again = match replayed(snapshot, records) {
+        Ok(again) => again,
+        Err(why) => return failed(why),
+    };
+    let (again, there) = (again.to_snapshot(), world.to_snapshot());
     match (again, there) {
         (Ok(again), Ok(there)) if again == there => Ok(()),
         (Ok(again), Ok(there)) => {

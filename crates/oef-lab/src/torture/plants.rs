@@ -41,6 +41,7 @@ plants! {
     OldSnapshot = "old-snapshot", "a restart begins with a snapshot and forgets the records after it";
     ChainNotChecked = "chain-not-checked", "a restart does not look at the checksums of records";
     EndNotCompared = "end-not-compared", "a restart does not compare the journal's end with the one that was acknowledged last";
+    RunnersNotAsked = "runners-not-asked", "a restart does not compare the journal with what was started";
 }
 
 impl Plant {

@@ -6,6 +6,7 @@ use super::shrink::shrink;
 use super::stage::Stage;
 use super::story::{Step, story};
 use oef_server::invariants::Broken;
+use oef_terminal::document::Document;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -28,7 +29,7 @@ pub struct BrokenSeed {
 }
 
 #[derive(Serialize)]
-struct Document {
+struct Torture {
     version: u32,
     commit_version: &'static str,
     first_seed: u64,
@@ -40,24 +41,14 @@ struct Document {
     found: Option<BrokenSeed>,
 }
 
-#[derive(Serialize)]
-struct Plants {
-    plants: Vec<Named>,
-}
-
-#[derive(Serialize)]
-struct Named {
-    name: &'static str,
-    what: &'static str,
-}
-
 /// `oef torture`
 pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.list_plants {
-        let named = |plant: Plant| Named { name: plant.name(), what: plant.what() };
-        let plants: Vec<Named> = Plant::all().map(named).collect();
-        let text: String = plants.iter().map(|p| format!("{:<26} {}\n", p.name, p.what)).collect();
-        return printer.show(args.json, || Plants { plants }, || text);
+        let named =
+            |plant: Plant| Document::part().with("name", plant.name()).with("what", plant.what());
+        let document = || Document::part().list("plants", Plant::all().map(named));
+        let line = |plant: Plant| format!("{:<26} {}\n", plant.name(), plant.what());
+        return printer.show(args.json, document, || Plant::all().map(line).collect());
     }
     let plant = match &args.plant {
         None => None,
@@ -82,7 +73,7 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
             break;
         }
     }
-    let document = Document {
+    let document = Torture {
         version: 1,
         commit_version: env!("CARGO_PKG_VERSION"),
         first_seed: args.seed,
@@ -130,8 +121,8 @@ fn told(steps: &[Step]) -> Vec<String> {
     steps.iter().map(Step::to_string).collect()
 }
 
-fn in_words(document: &Document) -> String {
-    let Document { seeds, cluster_hours, seconds, found, .. } = document;
+fn in_words(document: &Torture) -> String {
+    let Torture { seeds, cluster_hours, seconds, found, .. } = document;
     let mut text = format!(
         "{seeds} seed{} of {} h: {cluster_hours:.0} simulated cluster-hours in {seconds:.1} s ({:.0} per minute)",
         if *seeds == 1 { "" } else { "s" },

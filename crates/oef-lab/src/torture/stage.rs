@@ -1,28 +1,22 @@
 //! Plays a story: the core, the disk, the clock and the cluster, step by step.
 
+mod acts;
+
 use super::cluster::Cluster;
 use super::disk::{Damage, Dies, Disk};
-use super::invariants::{Watch, replays, round};
+use super::invariants::{Watch, replayed, replays, round};
 use super::plants::Plant;
 use super::story::Step;
 use super::time::SimTime;
-use oef_api::parsed::{Weight, Workers};
-use oef_api::types::{
-    JobBatch, JobState, JobSubmit, NodeHealth, NodePatch, SettingsPatch, TenantCreate, TenantPatch,
-    WorkloadPut,
-};
-use oef_sched::JobId;
+use oef_api::types::{JobState, SettingsPatch};
 use oef_server::core::{Budgets, Core, CoreOptions, Wish};
 use oef_server::invariants::{Broken, Invariant};
 use oef_server::store::Snapshot;
 use oef_server::world::JobEntry;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Tenants that take part.
 const TENANTS: u8 = 4;
-/// Jobs that have not ended, at most: a story is about what happens, not about load.
-const LIVE_MAX: usize = 24;
 /// A daemon that could not start is started again after so long.
 const STARTS_AGAIN_MS: u64 = 15_000;
 /// Turns in one stretch of waiting; more is a core that never rests.
@@ -33,24 +27,15 @@ const ROUNDS_TO_RUN: u64 = 60;
 const CERTIFICATES_EVERY: u64 = 8;
 /// A stop takes the grace time, and what a network needs.
 const STOPS_WITHIN_MS: u64 = 300_000;
-/// A key is known for a day.
-const KEY_KNOWN_MS: u64 = 23 * 3_600_000;
 
-/// A submission that may come again.
-struct Submission {
-    key: String,
-    job: JobSubmit,
-    at: u64,
-    ids: Option<Vec<u64>>,
-}
-
+/// Everything that takes part in a story.
 pub(super) struct Stage {
     time: SimTime,
     disk: Disk,
     cluster: Cluster,
     core: Option<Core>,
     watch: Watch,
-    submissions: Vec<Submission>,
+    submissions: Vec<acts::Submission>,
     round_s: u64,
     /// Simulated turns so far, for reports.
     pub turns: u64,
@@ -95,52 +80,6 @@ impl Stage {
     fn step(&mut self, step: Step) -> Played {
         match step {
             Step::Wait { ms } => return self.wait(ms),
-            Step::Submit { tenant, workers, kind, ms } => {
-                let job = JobSubmit {
-                    tenant: name(tenant).parse().ok(),
-                    command: vec!["job".into(), kind.name().into(), ms.to_string()],
-                    workers: Workers::up_to(u32::from(workers)),
-                    retries: 1,
-                    ..JobSubmit::default()
-                };
-                return self.submit(job);
-            }
-            Step::SubmitAgain { nth } => {
-                if !self.submissions.is_empty() {
-                    let at = usize::from(nth) % self.submissions.len();
-                    return self.send(at);
-                }
-            }
-            Step::Cancel { nth } => {
-                if let Some(job) = self.nth_live(nth) {
-                    self.ask(Wish::Cancel(job.0))?;
-                }
-            }
-            Step::Weigh { tenant, weight } => {
-                let weight = Weight::try_from(f64::from(weight)).ok();
-                let patch = TenantPatch { weight, ..TenantPatch::default() };
-                self.ask(Wish::PatchTenant(name(tenant), patch))?;
-            }
-            Step::Suspend { tenant, on } => {
-                let patch = TenantPatch { suspended: Some(on), ..TenantPatch::default() };
-                self.ask(Wish::PatchTenant(name(tenant), patch))?;
-            }
-            Step::Remove { tenant } => {
-                // Whether it was done is not known where the machine dies: its jobs may be gone from now on.
-                let next = self.core.as_ref().map(|core| core.with_world(|w| JobId(w.next_job)));
-                self.watch.remove(&name(tenant), next.unwrap_or_default());
-                self.ask(Wish::RemoveTenant(name(tenant)))?;
-            }
-            Step::Declare { tenant, fast } => {
-                let throughput =
-                    BTreeMap::from([("slow".into(), 1.0), ("fast".into(), f64::from(fast))]);
-                let put = WorkloadPut { throughput: Some(throughput), ..WorkloadPut::default() };
-                self.ask(Wish::PutWorkload(name(tenant), "default".into(), put))?;
-            }
-            Step::Drain { node, on } => {
-                let health = if on { NodeHealth::Down } else { NodeHealth::Up };
-                self.ask(Wish::PatchNode(self.cluster.node_name(node), NodePatch::health(health)))?;
-            }
             Step::Node { node, up } => self.cluster.set_up(node, up),
             Step::Foreign { node, on } => self.cluster.set_foreign(node, on),
             Step::Kill { nth } => self.cluster.kill(nth),
@@ -151,7 +90,10 @@ impl Stage {
             }
             Step::Restart => return self.stop_cleanly(),
             Step::Rot { nth } => return self.damage(Damage::Rot(usize::from(nth))),
-            Step::Older { records } => return self.damage(Damage::Older(usize::from(records))),
+            Step::Older { records, end } => {
+                let older = if end { Damage::OlderWithEnd } else { Damage::Older };
+                return self.damage(older(usize::from(records)));
+            }
             Step::Moved { on } => self.disk.state().is_moved = on,
             Step::Full { on } => self.disk.state().is_full = on,
             Step::Slow { on } => self.cluster.set_slow(on),
@@ -161,82 +103,9 @@ impl Stage {
                 }
             }
             Step::Clock { minutes } => self.time.set_wall(i64::from(minutes) * 60_000),
-            Step::Rounds { seconds } => {
-                let patch =
-                    SettingsPatch { round_s: Some(f64::from(seconds)), ..SettingsPatch::default() };
-                if self.ask(Wish::PatchSettings(patch))? {
-                    self.round_s = u64::from(seconds);
-                }
-            }
+            _ => return self.act(step),
         }
         self.turn()
-    }
-
-    fn create(&mut self, tenant: u8) -> Played {
-        match name(tenant).parse() {
-            Ok(name) => self.ask(Wish::CreateTenant(TenantCreate::named(name))).map(drop),
-            Err(_) => Ok(()),
-        }
-    }
-
-    fn nth_live(&self, nth: u8) -> Option<JobId> {
-        let core = self.core.as_ref()?;
-        let live = core.with_world(|world| {
-            let live = world.jobs.iter().filter(|(_, job)| !job.state.is_final());
-            live.map(|(id, _)| *id).collect::<Vec<_>>()
-        });
-        (!live.is_empty()).then(|| live[usize::from(nth) % live.len()])
-    }
-
-    fn submit(&mut self, job: JobSubmit) -> Played {
-        let count = |core: &Core| core.with_world(|w| w.jobs.len() - w.ended.len());
-        if self.core.as_ref().is_none_or(|core| count(core) >= LIVE_MAX) {
-            return Ok(());
-        }
-        let tenant = job.tenant.clone().map_or_else(String::new, String::from);
-        if self
-            .core
-            .as_ref()
-            .is_some_and(|core| core.with_world(|w| !w.tenants.contains_key(&tenant)))
-        {
-            let number: u8 = tenant.trim_start_matches('t').parse().unwrap_or(0);
-            self.create(number)?;
-        }
-        let key = format!("key-{}", self.submissions.len());
-        self.submissions.push(Submission { key, job, at: self.time.now(), ids: None });
-        self.send(self.submissions.len() - 1)
-    }
-
-    /// Sends a submission, for the first time or again.
-    fn send(&mut self, at: usize) -> Played {
-        let Some(core) = &mut self.core else { return Ok(()) };
-        let Submission { key, job, at: since, ids } = &self.submissions[at];
-        if self.time.now() - since > KEY_KNOWN_MS {
-            return Ok(());
-        }
-        let tenant = job.tenant.clone().map_or_else(String::new, String::from);
-        let batch = JobBatch::of(vec![job.clone()]);
-        let Ok(Some(submitted)) = core.ask(Wish::Submit(batch, Some(key.clone()))) else {
-            return self.turn();
-        };
-        if let Some(known) = ids
-            && *known != submitted.ids
-        {
-            let what = format!("the same submission is job {known:?} and job {:?}", submitted.ids);
-            return Err(Broken { invariant: Invariant::NoJobDoubled, what });
-        }
-        for id in &submitted.ids {
-            self.watch.acknowledge(JobId(*id), &tenant);
-        }
-        self.submissions[at].ids = Some(submitted.ids);
-        self.turn()
-    }
-
-    /// Asks for something; whether it was done. What is refused is the caller's business.
-    fn ask(&mut self, wish: Wish) -> Result<bool, Broken> {
-        let done = self.core.as_mut().is_some_and(|core| core.ask(wish).is_ok());
-        self.turn()?;
-        Ok(done)
     }
 
     /// The daemon is killed, its journal is damaged, and it is started: that has to be refused. Then the operator puts the
@@ -250,6 +119,11 @@ impl Stage {
         if !self.disk.damage(damage) {
             return self.restart(None);
         }
+        if matches!(damage, Damage::OlderWithEnd(_)) && !self.is_shorter()? {
+            // Nothing that was started is missing: nobody could tell.
+            self.disk.repair();
+            return self.restart(None);
+        }
         self.start()?;
         if self.core.is_some() {
             let what = format!("the daemon starts after {damage:?} as if nothing had happened");
@@ -257,6 +131,15 @@ impl Stage {
         }
         self.disk.repair();
         self.restart(None)
+    }
+
+    /// Whether the journal lacks something that was started.
+    fn is_shorter(&self) -> Result<bool, Broken> {
+        let loaded = self.disk.load().map_err(|error| error.to_string());
+        let world = loaded.and_then(|(snapshot, records)| replayed(snapshot.as_ref(), &records));
+        let world =
+            world.map_err(|what| Broken { invariant: Invariant::ReplayIsIdentical, what })?;
+        Ok(self.cluster.has_more_than(&world))
     }
 
     fn start(&mut self) -> Played {
@@ -398,6 +281,7 @@ impl Stage {
         for tenant in 0..TENANTS {
             self.step(Step::Suspend { tenant, on: false })?;
         }
+        self.release_all()?;
         self.step(Step::Rounds { seconds: 60 })?;
         self.compare()
     }
@@ -503,6 +387,18 @@ mod tests {
         let steps = [Step::Power { after: true }, job, Step::Node { node: 2, up: false }];
         for seed in [2_052_716, 2_055_320] {
             let played = Stage::new(seed, None).play(&steps);
+            assert!(played.is_ok(), "{played:?}");
+        }
+    }
+
+    /// When the time was over for which it was taken out, it counted as there, and jobs were sent to it.
+    #[test]
+    fn a_node_that_is_gone_does_not_come_back_by_a_plan() {
+        let gone = Step::Node { node: 0, up: false };
+        let plan = Step::Plan { node: 0, from_s: 65, length_s: 844 };
+        let wait = |s: u64| Step::Wait { ms: s * 1_000 };
+        for steps in [[plan, wait(586), gone, wait(470)], [gone, plan, wait(20), wait(1_000)]] {
+            let played = Stage::new(1, None).play(&steps);
             assert!(played.is_ok(), "{played:?}");
         }
     }

@@ -14,6 +14,22 @@ pub(super) enum Step {
     SubmitAgain { nth: u8 },
     /// Somebody cancels a job.
     Cancel { nth: u8 },
+    /// A job is held, or released.
+    Hold { nth: u8, on: bool },
+    /// A waiting job gets another priority.
+    Edit { nth: u8, priority: u8 },
+    /// A job is submitted again as it was.
+    Resubmit { nth: u8 },
+    /// A tenant submits a job that waits for another.
+    Depend { tenant: u8, nth: u8, ms: u64 },
+    /// A tenant submits a job that takes the GPUs of its others at once.
+    Urgent { tenant: u8, workers: u8, ms: u64 },
+    /// An operator puts a tenant into a group, or takes it out.
+    Group { tenant: u8, group: u8, weight: u8 },
+    /// An operator promises a tenant so many GPUs of each type, or allows it no more than so many.
+    Bound { tenant: u8, gpus: u8, is_limit: bool },
+    /// An operator plans to take a node out.
+    Plan { node: u8, from_s: u16, length_s: u16 },
     /// An operator changes a weight.
     Weigh { tenant: u8, weight: u8 },
     /// An operator suspends a tenant, or lets it go on.
@@ -38,8 +54,9 @@ pub(super) enum Step {
     Restart,
     /// The daemon is killed, a bit of a record flips, and it is started again.
     Rot { nth: u8 },
-    /// The daemon is killed, an older copy of its journal is put in place, and it is started again.
-    Older { records: u8 },
+    /// The daemon is killed, an older copy of its journal is put in place, also of its end in the second place, and it is
+    /// started again.
+    Older { records: u8, end: bool },
     /// The state folder is moved away under the daemon, or put back.
     Moved { on: bool },
     /// The disk is full, or has room again.
@@ -116,8 +133,20 @@ pub(super) fn story(seed: u64, length_ms: u64) -> Vec<Step> {
 
 fn peaceful(dice: &mut Dice) -> Step {
     let byte = |dice: &mut Dice| dice.below(256) as u8;
-    match dice.below(14) {
-        0..=7 => Step::Submit {
+    match dice.below(26) {
+        14..=17 => changes_of_jobs(dice),
+        18 => {
+            Step::Group { tenant: byte(dice), group: byte(dice), weight: 1 + dice.below(4) as u8 }
+        }
+        19 => {
+            Step::Bound { tenant: byte(dice), gpus: dice.below(5) as u8, is_limit: dice.once_in(2) }
+        }
+        20 => Step::Plan {
+            node: byte(dice),
+            from_s: 30 + dice.below(1_200) as u16,
+            length_s: 60 + dice.below(900) as u16,
+        },
+        0..=7 | 21..=24 => Step::Submit {
             tenant: byte(dice),
             workers: 1 + dice.below(4) as u8,
             kind: Kind::ALL[[0, 0, 0, 1, 2, 3, 4][dice.below(7) as usize]],
@@ -139,11 +168,25 @@ fn peaceful(dice: &mut Dice) -> Step {
     }
 }
 
+fn changes_of_jobs(dice: &mut Dice) -> Step {
+    let byte = |dice: &mut Dice| dice.below(256) as u8;
+    let (tenant, nth) = (byte(dice), byte(dice));
+    let ms = 1_000 + dice.below(300_000);
+    match dice.below(6) {
+        0 => Step::Hold { nth, on: true },
+        1 => Step::Hold { nth, on: false },
+        2 => Step::Edit { nth, priority: dice.below(4) as u8 },
+        3 => Step::Resubmit { nth },
+        4 => Step::Depend { tenant, nth, ms },
+        _ => Step::Urgent { tenant, workers: 1 + dice.below(3) as u8, ms },
+    }
+}
+
 fn trouble_of(dice: &mut Dice) -> Step {
     let byte = |dice: &mut Dice| dice.below(256) as u8;
     match dice.below(22) {
         18 => Step::Rot { nth: byte(dice) },
-        19 => Step::Older { records: 1 + dice.below(12) as u8 },
+        19 => Step::Older { records: 1 + dice.below(12) as u8, end: dice.once_in(2) },
         20..=21 => Step::Moved { on: dice.once_in(2) },
         0..=2 => Step::Crash,
         3..=4 => Step::Power { after: dice.once_in(2) },
@@ -175,6 +218,46 @@ impl fmt::Display for Step {
             Step::Cancel { nth } => {
                 write!(f, "somebody cancels job {nth} (of those that there are)")
             }
+            Step::Hold { nth, on: true } => {
+                write!(f, "job {nth} is held (of those that there are)")
+            }
+            Step::Hold { nth, .. } => write!(f, "job {nth} is released (of those that there are)"),
+            Step::Edit { nth, priority } => {
+                write!(f, "job {nth} gets priority {priority} (of those that there are)")
+            }
+            Step::Resubmit { nth } => {
+                write!(f, "job {nth} is submitted again (of all that there were)")
+            }
+            Step::Depend { tenant, nth, ms } => write!(
+                f,
+                "tenant {} submits a job of {} s that waits for job {nth} (of those that there are)",
+                tenant % 4,
+                ms / 1000
+            ),
+            Step::Urgent { tenant, workers, ms } => write!(
+                f,
+                "tenant {} submits an urgent job of {workers} for {} s",
+                tenant % 4,
+                ms / 1000
+            ),
+            Step::Group { tenant, group, .. } if group % 3 == 0 => {
+                write!(f, "tenant {} leaves its group", tenant % 4)
+            }
+            Step::Group { tenant, group, weight } => write!(
+                f,
+                "tenant {} joins group {}, which has weight {weight}",
+                tenant % 4,
+                group % 3
+            ),
+            Step::Bound { tenant, gpus, is_limit } => write!(
+                f,
+                "tenant {} {} {gpus} GPUs of each type",
+                tenant % 4,
+                if is_limit { "may have no more than" } else { "is promised" }
+            ),
+            Step::Plan { node, from_s, length_s } => {
+                write!(f, "node {} is to be taken out in {from_s} s, for {length_s} s", node % 3)
+            }
             Step::Weigh { tenant, weight } => {
                 write!(f, "tenant {} has weight {weight}", tenant % 4)
             }
@@ -200,9 +283,10 @@ impl fmt::Display for Step {
             Step::Rot { nth } => {
                 write!(f, "the daemon is killed, a bit of record {nth} flips, and it is started")
             }
-            Step::Older { records } => write!(
+            Step::Older { records, end } => write!(
                 f,
-                "the daemon is killed, a copy without the last {records} records is put in place, and it is started"
+                "the daemon is killed, a copy without the last {records} records{} is put in place, and it is started",
+                if end { ", nor its end in the second place," } else { "" }
             ),
             Step::Moved { on: true } => f.write_str("the state folder is moved away"),
             Step::Moved { .. } => f.write_str("the state folder is put back"),

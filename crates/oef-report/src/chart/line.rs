@@ -1,4 +1,4 @@
-//! Lines and areas over time.
+//! Lines over time, and areas on top of each other.
 
 use super::axis::{Axis, Resolved};
 use super::figure::{Chart, Figure, left_out};
@@ -41,7 +41,7 @@ pub struct LineChart {
     description: String,
     x: Axis,
     y: Axis,
-    form: Form,
+    is_stacked: bool,
     is_step: bool,
     series: Vec<Series>,
     references: Vec<Reference>,
@@ -56,15 +56,6 @@ pub struct Series {
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dropped: usize,
     pub(crate) slot: Option<usize>,
-}
-
-/// Lines, lines with the area below, or areas on top of each other.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Form {
-    #[default]
-    Lines,
-    Areas,
-    Stacked,
 }
 
 impl Series {
@@ -128,16 +119,10 @@ impl LineChart {
         self
     }
 
-    /// With the area below each line filled.
-    pub fn areas(mut self) -> Self {
-        self.form = Form::Areas;
-        self
-    }
-
     /// Areas on top of each other, so that the sum shows. What is below zero counts as zero. A series counts from its
     /// first point to its last; with steps the last value holds to the end, so one that leaves ends with a zero.
     pub fn stacked(mut self) -> Self {
-        self.form = Form::Stacked;
+        self.is_stacked = true;
         self
     }
 
@@ -165,8 +150,8 @@ impl LineChart {
         let rest = in_grey(looks);
         if rest > 0 {
             let shown = looks.len() - rest;
-            let how = match (self.form, rest > REST_LINES) {
-                (Form::Stacked, _) => "are drawn together in grey".to_string(),
+            let how = match (self.is_stacked, rest > REST_LINES) {
+                (true, _) => "are drawn together in grey".to_string(),
                 (_, false) => "are drawn in grey".to_string(),
                 (_, true) => format!("are in grey, {REST_LINES} of them drawn"),
             };
@@ -179,9 +164,9 @@ impl LineChart {
         let points = || self.series.iter().flat_map(|s| &s.points).filter(|p| p.1.is_finite());
         let x = self.x.resolve(points().map(|p| p.0), 8, true)?;
         let references = self.references.iter().map(|r| r.at);
-        let values: Vec<f64> = match self.form {
-            Form::Stacked => tops.to_vec(),
-            _ => points().map(|p| p.1).collect(),
+        let values: Vec<f64> = match self.is_stacked {
+            true => tops.to_vec(),
+            false => points().map(|p| p.1).collect(),
         };
         // Nothing to show is nothing, whatever it would be compared with.
         values.iter().find(|v| self.y.takes(**v))?;
@@ -190,7 +175,7 @@ impl LineChart {
     }
 
     fn entries(&self, looks: &[Look]) -> Vec<Entry> {
-        let swatch = if self.form == Form::Stacked { Swatch::Area } else { Swatch::Line };
+        let swatch = if self.is_stacked { Swatch::Area } else { Swatch::Line };
         let named = self.series.iter().map(|s| &s.name).zip(looks);
         let entries = legend::entries(named, in_grey(looks), swatch);
         if entries.len() == 1 && entries[0].name.is_empty() { Vec::new() } else { entries }
@@ -199,20 +184,9 @@ impl LineChart {
     fn draw_line(&self, frame: &mut Frame, series: &Series, look: Look) {
         let tip = self.tip(series);
         let runs = self.reduced_runs(frame, series, look);
-        let (mut line, mut area) = (Path::new(), Path::new());
-        for run in &runs {
-            trace(&mut line, run, self.is_step);
-            if self.form == Form::Areas && look != Look::Rest {
-                trace(&mut area, run, self.is_step);
-                let zero = frame.py(0.0);
-                if let (Some(first), Some(last)) = (run.first(), run.last()) {
-                    area.to([last[0], zero]).to([first[0], zero]).close();
-                }
-            }
-        }
-        let class = look.class();
-        frame.svg.path(&area, &format!("{class} area soft"), None);
-        frame.svg.path(&line, &format!("{class} {}", line_class(look)), Some(&tip));
+        let mut line = Path::new();
+        runs.iter().for_each(|run| trace(&mut line, run, self.is_step));
+        frame.svg.path(&line, &format!("{} {}", look.class(), line_class(look)), Some(&tip));
         if look != Look::Rest && runs.iter().map(Vec::len).sum::<usize>() <= HIT_POINTS {
             frame.svg.path(&line, "hit", Some(&tip));
         }
@@ -306,9 +280,11 @@ impl Chart for LineChart {
     fn draw(&self) -> Figure {
         let looks = self.looks();
         let notes = self.notes(&looks);
-        let is_stacked = self.form == Form::Stacked;
-        let layers =
-            if is_stacked { stack::layers(&self.series, &looks, self.is_step) } else { Vec::new() };
+        let layers = if self.is_stacked {
+            stack::layers(&self.series, &looks, self.is_step)
+        } else {
+            Vec::new()
+        };
         let tops: Vec<f64> = layers.iter().flat_map(|l| &l.edge).map(|p| p.1).collect();
         let Some((x, y)) = self.axes(&tops) else {
             return Figure::without_data(&self.title, &self.description, notes);
@@ -316,10 +292,10 @@ impl Chart for LineChart {
         let (title, description) = (&self.title, &self.description);
         let head = Head { title, description, width: WIDTH, height: HEIGHT };
         let mut frame = Frame::new(head, &self.entries(&looks), x, y, &self.markers);
-        if is_stacked {
+        if self.is_stacked {
             self.draw_stacked(&mut frame, &layers);
         }
-        let drawn = self.series.iter().zip(&looks).filter(|_| !is_stacked);
+        let drawn = self.series.iter().zip(&looks).filter(|_| !self.is_stacked);
         let (rest, told_apart): (Vec<_>, Vec<_>) =
             drawn.partition(|(_, look)| **look == Look::Rest);
         for (series, look) in rest.into_iter().take(REST_LINES).chain(told_apart) {

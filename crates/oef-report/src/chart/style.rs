@@ -20,7 +20,6 @@ pub(crate) const CHARTS: &str = "\
 .oef .line.rest{stroke-width:1}
 .oef .hit{fill:none;stroke:transparent;stroke-width:12;pointer-events:stroke}
 .oef .area{fill:var(--c)}
-.oef .area.soft{fill-opacity:.22}
 .oef .area.edge{stroke:var(--bg);stroke-width:.8}
 .oef .hatch{fill:url(#oef-hatch)}
 .oef .dot{fill:var(--c);stroke:var(--bg);stroke-width:.8}

@@ -6,7 +6,7 @@ use crate::escape::escape;
 ///
 /// ```
 /// use oef_report::html::Prose;
-/// let prose = Prose::new().text("Tenant ").code("a<b").text(" gained ").strong("17 %").text(".");
+/// let prose = Prose::new().text("Tenant a<b gained ").strong("17 %").text(".");
 /// let plain = Prose::from("Nothing changed.");
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -29,12 +29,6 @@ impl Prose {
     /// Adds text that matters.
     pub fn strong(mut self, text: impl AsRef<str>) -> Self {
         self.html += &format!("<strong>{}</strong>", escape(text.as_ref()));
-        self
-    }
-
-    /// Adds a name as it is typed: a command, a file, a field.
-    pub fn code(mut self, text: impl AsRef<str>) -> Self {
-        self.html += &format!("<code>{}</code>", escape(text.as_ref()));
         self
     }
 

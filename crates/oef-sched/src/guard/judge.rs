@@ -44,6 +44,21 @@ pub struct Judgement {
     pub gangs: Vec<SeenGang>,
 }
 
+/// What counts when somebody tells a profile of a workload, to be written down and then [settled](Guard::settle_told).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Told {
+    /// What was seen, where that counts; none: the profile counts as it is told.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub seen: Option<Corrected>,
+    /// What does not fit, where it is why.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub verdict: Option<ProfileVerdict>,
+    /// The evidence that what counts was written from.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    written: Option<f64>,
+}
+
 /// What a round makes of what was seen of one workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
@@ -103,27 +118,29 @@ impl Guard {
         evidence.map_or_else(Judged::default, |evidence| evidence.judge(profile, policy))
     }
 
-    /// Somebody tells a profile. `None`: it counts as it is. Otherwise this does: with [`Policy::Replace`]
-    /// what was seen counts, where it counted already or where it does not fit.
-    pub fn told(
-        &mut self,
-        workload: WorkloadKey,
-        profile: &[f64],
-        policy: Policy,
-    ) -> Option<(Corrected, Option<ProfileVerdict>)> {
-        let evidence = self.seen.get_mut(&workload)?;
+    /// What counts when somebody tells a profile; nothing is changed. With [`Policy::Replace`] what was seen counts, where
+    /// it counted already or where it does not fit; otherwise the profile counts as it is told.
+    pub fn told_judgement(&self, workload: WorkloadKey, profile: &[f64], policy: Policy) -> Told {
+        let Some(evidence) = self.seen.get(&workload) else { return Told::default() };
         let links = links(evidence, &Profile::new(profile.to_vec(), Provenance::Declared));
         let verdict = ProfileVerdict::of(&links, profile);
         let counts = verdict.is_some() || evidence.written.is_some();
-        evidence.forget_verdict();
-        (evidence.written, evidence.fresh) = (None, true);
         if policy != Policy::Replace || !counts {
-            return None;
+            return Told::default();
         }
-        let corrected = corrected(&links, profile)?;
-        evidence.found = verdict;
-        evidence.written = Some(weight(&links));
-        Some((corrected, verdict))
+        match corrected(&links, profile) {
+            Some(seen) => Told { seen: Some(seen), verdict, written: Some(weight(&links)) },
+            None => Told::default(),
+        }
+    }
+
+    /// Somebody tells a profile, and this was made of it.
+    pub fn settle_told(&mut self, workload: WorkloadKey, told: &Told) {
+        if let Some(evidence) = self.seen.get_mut(&workload) {
+            evidence.forget_verdict();
+            evidence.fresh = true;
+            (evidence.found, evidence.written) = (told.verdict, told.written);
+        }
     }
 
     /// Somebody who may be believed gave a workload another profile: it is compared anew.

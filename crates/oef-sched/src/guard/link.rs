@@ -27,7 +27,7 @@ pub(super) struct Link {
 
 /// Alike runs on two sides: on two types, or of two gangs.
 #[derive(Default)]
-pub(super) struct Group<'a> {
+pub(super) struct AlikeRuns<'a> {
     pub on: [Vec<&'a Run>; 2],
     /// The logarithm of what gangs of it gain more than single workers between the two types.
     gang: f64,
@@ -113,7 +113,7 @@ pub(super) fn compare(mut groups: Groups<'_>) -> Option<Comparison> {
 }
 
 /// Groups by kind, workers and nodes.
-pub(super) type Groups<'a> = BTreeMap<(u64, u32, u32), Group<'a>>;
+pub(super) type Groups<'a> = BTreeMap<(u64, u32, u32), AlikeRuns<'a>>;
 
 /// Runs differ from alike runs on the same type, and groups from what all groups say.
 fn by_run(groups: &Groups<'_>, ratio: f64) -> Basis {
@@ -144,7 +144,7 @@ fn by_window(groups: &Groups<'_>) -> Basis {
     basis
 }
 
-impl Group<'_> {
+impl AlikeRuns<'_> {
     fn ratio(&self) -> f64 {
         let [low, high] =
             [0, 1].map(|side: usize| plain_middle(self.on[side].iter().map(|run| run.rate)));

@@ -45,7 +45,7 @@ mod window;
 
 pub use correct::Corrected;
 pub use gangs::SeenGang;
-pub use judge::{Judged, Judgement, News};
+pub use judge::{Judged, Judgement, News, Told};
 pub use policy::Policy;
 pub use verdict::{Direction, ProfileVerdict};
 pub use watch::{Guard, Notice};

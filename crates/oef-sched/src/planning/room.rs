@@ -16,7 +16,7 @@
 
 use super::floor::Floor;
 use super::select::{Pick, Types};
-use crate::cluster::{Health, hosts_needed};
+use crate::cluster::{UpNodes, hosts_needed};
 use crate::ids::{GpuId, NodeId, Slot};
 use crate::plan::PlannedWait;
 use crate::reason::StartReason;
@@ -49,9 +49,7 @@ pub(super) struct Room<'s, 'f, 'c> {
     /// By slot: the pick of a job that stays.
     pick_of: Vec<Option<usize>>,
     /// By type: the nodes that are up.
-    nodes: Vec<Vec<NodeId>>,
-    /// By type: their sizes, the largest first.
-    sizes: Vec<Vec<u32>>,
+    up: &'s [UpNodes],
     /// Who may use the fewest nodes first, then the largest.
     queue: BinaryHeap<(usize, u32, Reverse<usize>)>,
 }
@@ -103,18 +101,11 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         for (index, pick) in picks.iter().enumerate().filter(|(_, pick)| pick.stays) {
             pick_of[pick.slot.0] = Some(index);
         }
-        let cluster = state.cluster();
-        let mut nodes = vec![Vec::new(); cluster.types().len()];
-        for (id, node) in cluster.nodes().iter().enumerate() {
-            if node.health() == Health::Up {
-                nodes[node.gpu_type().0].push(NodeId(id));
-            }
-        }
-        let sizes = cluster.host_sizes();
+        let up = state.cluster().up();
         let none = || vec![None; picks.len()];
         let placed = Placed { gpus: none(), serves: vec![None; picks.len()], waits: Vec::new() };
         let queue = BinaryHeap::new();
-        Room { state, floor, picks, may_move, placed, pick_of, nodes, sizes, queue }
+        Room { state, floor, picks, may_move, placed, pick_of, up, queue }
     }
 
     fn enqueue(&mut self, index: usize) {
@@ -190,10 +181,14 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let pieces = self.pieces(gpu, workers)?;
         let mut own: Vec<GpuId> = Vec::with_capacity(workers as usize);
         let mut left = self.worth(slot, gpu, workers) - moving * self.restart(slot);
+        let may_move = self.may_move && !self.is_urgent(index);
         for piece in pieces {
             let host = self.floor.hosts(gpu).tightest(piece).or_else(|| {
-                let may_move = self.may_move && !self.is_urgent(index);
-                let eviction = self.cheapest(gpu, piece, workers).filter(|_| may_move)?;
+                // Looking at every host takes long, so not where nobody may move or nothing can pay for it.
+                if !may_move || left <= 0.0 {
+                    return None;
+                }
+                let eviction = self.cheapest(gpu, piece, workers)?;
                 left -= eviction.cost;
                 (left > 0.0).then(|| self.evict(&eviction, slot))
             });
@@ -220,7 +215,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
     /// The part of its throughput that a gang keeps on so many more hosts than it needs.
     fn kept(&self, slot: Slot, gpu: usize, workers: u32, more: u32) -> f64 {
         let (state, job) = (self.state, self.state.at(slot));
-        let needed = hosts_needed(&self.sizes[gpu], workers);
+        let needed = hosts_needed(&self.up[gpu].sizes, workers);
         let (with, without) =
             (state.gang_speed(job, gpu, needed), state.gang_speed(job, gpu, needed + more));
         if with > 0.0 { (without / with).min(1.0) } else { 1.0 }
@@ -235,7 +230,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
     fn pieces(&self, gpu: usize, workers: u32) -> Option<Vec<u32>> {
         let mut left = workers;
         let mut pieces = Vec::new();
-        for &size in &self.sizes[gpu] {
+        for &size in &self.up[gpu].sizes {
             if left == 0 {
                 break;
             }
@@ -247,7 +242,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
 
     /// The host where room for a piece costs the fewest restarts.
     fn cheapest(&self, gpu: usize, piece: u32, workers: u32) -> Option<Eviction> {
-        let hosts = self.nodes[gpu].iter().filter(|&&host| !self.floor.is_hidden(host));
+        let hosts = self.up[gpu].nodes.iter().filter(|&&host| !self.floor.is_hidden(host));
         let evictions = hosts.filter_map(|&host| self.eviction(host, piece, workers));
         let order = |e: &Eviction| (e.slots.len(), e.host);
         evictions.min_by(|a, b| a.cost.total_cmp(&b.cost).then(order(a).cmp(&order(b))))
@@ -332,7 +327,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         if has_place || waited >= self.state.settings().patience || self.is_urgent(index) {
             return None;
         }
-        let needed = hosts_needed(&self.sizes[gpu], workers);
+        let needed = hosts_needed(&self.up[gpu].sizes, workers);
         let without = self.emptiest_hosts(gpu, workers).max(needed + 1);
         let kept = self.kept(pick.slot, gpu, workers, without - needed);
         let wait = || PlannedWait {
@@ -363,7 +358,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let mut hosts: Vec<NodeId> = lease.gpus.iter().map(|gpu| gpu.node).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        hosts.len() as u32 > hosts_needed(&self.sizes[gpu], lease.gpus.len() as u32)
+        hosts.len() as u32 > hosts_needed(&self.up[gpu].sizes, lease.gpus.len() as u32)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::leases::{carry_out, start_if_free, stop, unplace};
 use super::ledger::advance;
 use super::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
-use super::{State, commands, entitle, ledger, parties};
+use super::{State, commands, entitle, ledger, registry};
 use crate::action::{Action, Applied, Refusal, bad, wrong};
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
 use crate::event::{Event, EventKind};
@@ -52,34 +52,40 @@ pub fn apply(state: &mut State, event: Event) -> Applied {
             state.cluster.plan_out(id, window);
             Ok(Vec::new())
         }
-        EventKind::Settings(settings) => Ok(parties::settings(state, at, *settings)),
-        EventKind::TenantAdded { name, weight } => parties::add_tenant(state, at, name, weight),
+        EventKind::Settings(settings) => Ok(registry::settings(state, at, *settings)),
+        EventKind::TenantAdded { name, weight } => registry::add_tenant(state, at, name, weight),
         EventKind::GroupAdded { name, weight, parent } => {
-            parties::add_group(state, at, name, weight, parent)
+            registry::add_group(state, at, name, weight, parent)
         }
         EventKind::WorkloadAdded { tenant, name, weight, profile } => {
-            parties::add_workload(state, at, tenant, name, weight, profile)
+            registry::add_workload(state, at, tenant, name, weight, profile)
         }
-        EventKind::Weight { tenant, weight } => parties::weight(state, at, tenant, weight),
+        EventKind::Weight { tenant, weight } => registry::weight(state, at, tenant, weight),
         EventKind::RestartCost { workload, cost } => {
-            parties::restart_cost(state, at, workload, cost)
+            registry::restart_cost(state, at, workload, cost)
         }
         EventKind::Profiled { workload, profile } => {
-            parties::profiled(state, at, workload, profile)
+            registry::profiled(state, at, workload, profile)
         }
-        EventKind::GroupWeight { group, weight } => parties::group_weight(state, at, group, weight),
-        EventKind::GroupParent { group, parent } => parties::group_parent(state, at, group, parent),
-        EventKind::TenantGroup { tenant, group } => parties::tenant_group(state, at, tenant, group),
+        EventKind::GroupWeight { group, weight } => {
+            registry::group_weight(state, at, group, weight)
+        }
+        EventKind::GroupParent { group, parent } => {
+            registry::group_parent(state, at, group, parent)
+        }
+        EventKind::TenantGroup { tenant, group } => {
+            registry::tenant_group(state, at, tenant, group)
+        }
         EventKind::Order { tenant, order } => commands::order(state, at, tenant, order),
         EventKind::TenantPromises { tenant, promises } => {
-            parties::tenant_promises(state, at, tenant, promises)
+            registry::tenant_promises(state, at, tenant, promises)
         }
         EventKind::GroupPromises { group, promises } => {
-            parties::group_promises(state, at, group, promises)
+            registry::group_promises(state, at, group, promises)
         }
         EventKind::Limit { tenant, gpus } => commands::limit(state, at, tenant, gpus),
         EventKind::WorkloadWeight { workload, weight } => {
-            parties::workload_weight(state, at, workload, weight)
+            registry::workload_weight(state, at, workload, weight)
         }
         EventKind::Suspend { tenant, suspended } => commands::suspend(state, at, tenant, suspended),
     }

@@ -3,7 +3,7 @@
 use super::State;
 use super::ledger::advance;
 use super::lifecycle::{find, reclassify, settle, start_within_limit};
-use super::parties::known;
+use super::registry::known;
 use crate::action::{Applied, wrong};
 use crate::ids::{JobId, Slot, TenantKey};
 use crate::job::{JobChange, Next, Phase};

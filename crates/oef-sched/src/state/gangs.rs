@@ -50,5 +50,5 @@ pub(super) fn refresh(state: &mut State, of: Option<WorkloadKey>) {
 
 /// On how many hosts a gang stands at the least, by type; where there are too few GPUs, on all of them.
 fn hosts_for(cluster: &Cluster, workers: u32) -> Vec<u32> {
-    cluster.host_sizes().iter().map(|sizes| hosts_needed(sizes, workers)).collect()
+    cluster.up().iter().map(|up| hosts_needed(&up.sizes, workers)).collect()
 }

@@ -36,8 +36,13 @@ use crate::time::Time;
 
 /// How far the account of a workload may go in either direction for one gpu type, in GPU-rounds.
 pub(crate) fn limit(workload: &Workload, gpu: usize, settings: &Settings) -> f64 {
+    for_gang(workload, settings) + workload.share_on(gpu)
+}
+
+/// The part of the limit that is for its largest gang.
+fn for_gang(workload: &Workload, settings: &Settings) -> f64 {
     let gang = workload.gang_max;
-    (1.0 + workload.stickiness(settings, gang)) * f64::from(gang) + workload.share_on(gpu)
+    (1.0 + workload.stickiness(settings, gang)) * f64::from(gang)
 }
 
 /// The greatest deficit that any workload can have of a type while shares and jobs stay as they are.
@@ -46,10 +51,19 @@ pub fn bound(state: &State, gpu: usize) -> f64 {
     limits.fold(0.0, f64::max)
 }
 
+/// The greatest balance that any workload can have had of a type, whatever its jobs were: of a gang on all GPUs of the
+/// cluster, with a share of all of them. Who leaves takes its balance along, and gangs that come next may be smaller.
+pub fn bound_ever(state: &State) -> f64 {
+    let all: usize = state.cluster.nodes().iter().map(|node| node.gpus()).sum();
+    let gang = u32::try_from(all).unwrap_or(u32::MAX);
+    let stickiness = state.workloads.iter().map(|w| w.stickiness(&state.settings, gang));
+    (2.0 + stickiness.fold(0.0, f64::max)) * all as f64
+}
+
 /// Sets an account, within its limits. One beyond them (its gangs became smaller) does not jump: it only
 /// cannot go further. What would go below them is a gift, also where it was used of another type.
-fn set(workload: &mut Workload, gpu: usize, wanted: f64, settings: &Settings) {
-    let (before, limit) = (workload.deficit[gpu], limit(workload, gpu, settings));
+fn set(workload: &mut Workload, gpu: usize, wanted: f64, for_gang: f64) {
+    let (before, limit) = (workload.deficit[gpu], for_gang + workload.share_on(gpu));
     let after = wanted.clamp(before.min(-limit), before.max(limit));
     workload.deficit[gpu] = after;
     workload.extra += (after - wanted).max(0.0);
@@ -70,25 +84,30 @@ pub(crate) fn settle(state: &mut State, now: Time) {
     let rounds = now.since(state.ledger.settled).0 as f64 / (state.settings.round.0.max(1)) as f64;
     state.ledger.settled = now;
     let types = state.cluster.types().len();
-    if rounds <= 0.0 || state.active.is_empty() {
+    if rounds <= 0.0 || types == 0 {
         return;
     }
     let State { active, workloads, settings, cluster, .. } = state;
-    let contends = |workload: &Workload, gpu: usize| {
-        workload.share_on(gpu) > 0.0
-            && (workload.waits_for(gpu, cluster.capacity())
-                || pays(settings, workload.profile.on(gpu), slowest_overused(workload)))
-    };
-    for gpu in 0..types {
-        let wanting: Vec<bool> = active.iter().map(|w| contends(&workloads[w.0], gpu)).collect();
-        if wanting.contains(&true) {
-            for (w, &contends) in active.iter().zip(&wanting) {
-                accrue(&mut workloads[w.0], gpu, rounds, contends, settings);
-            }
+    let (mut contending, mut wanted) =
+        (Vec::with_capacity(active.len() * types), vec![false; types]);
+    for w in active.iter() {
+        let workload = &workloads[w.0];
+        let over = slowest_overused(workload);
+        let contends = |gpu: usize| {
+            workload.share_on(gpu) > 0.0
+                && (workload.waits_for(gpu, cluster.capacity())
+                    || pays(settings, workload.profile.on(gpu), over))
+        };
+        for (gpu, wanted) in wanted.iter_mut().enumerate() {
+            let contends = contends(gpu);
+            contending.push(contends);
+            *wanted |= contends;
         }
     }
-    for w in active.iter() {
-        gather(&mut workloads[w.0], cluster.capacity(), settings);
+    for (w, contends) in active.iter().zip(contending.chunks_exact(types)) {
+        let workload = &mut workloads[w.0];
+        accrue(workload, rounds, (contends, &wanted), settings);
+        gather(workload, cluster.capacity(), settings);
     }
 }
 
@@ -100,18 +119,24 @@ fn slowest_overused(workload: &Workload) -> f64 {
     over.fold(f64::INFINITY, f64::min)
 }
 
-/// Moves one account over some rounds.
-fn accrue(workload: &mut Workload, gpu: usize, rounds: f64, contends: bool, settings: &Settings) {
-    if workload.deficit.len() <= gpu {
-        return;
+/// Moves the accounts of a workload over some rounds: those of the types that somebody wants.
+fn accrue(
+    workload: &mut Workload,
+    rounds: f64,
+    (contends, wanted): (&[bool], &[bool]),
+    settings: &Settings,
+) {
+    let mut for_gang_known = None;
+    for gpu in (0..workload.deficit.len()).filter(|&gpu| wanted[gpu]) {
+        let (share, used) = (workload.share[gpu], f64::from(workload.used[gpu]));
+        if !contends[gpu] && used <= share {
+            workload.deficit[gpu] = workload.deficit[gpu].min(0.0);
+        } else {
+            let after = workload.deficit[gpu] + (share - used) * rounds;
+            let for_gang = *for_gang_known.get_or_insert_with(|| for_gang(workload, settings));
+            set(workload, gpu, after, for_gang);
+        }
     }
-    let (share, used) = (workload.share[gpu], f64::from(workload.used[gpu]));
-    if !contends && used <= share {
-        workload.deficit[gpu] = workload.deficit[gpu].min(0.0);
-        return;
-    }
-    let wanted = workload.deficit[gpu] + (share - used) * rounds;
-    set(workload, gpu, wanted, settings);
 }
 
 /// Brings together what belongs together, at the workload's own speeds: what it is owed, or owes, of types on
@@ -137,9 +162,10 @@ fn gather(workload: &mut Workload, capacity: &[u32], settings: &Settings) {
             workload.deficit[j] = 0.0;
         }
     }
+    let for_gang = for_gang(workload, settings);
     for j in 0..types {
         let wanted = workload.deficit[j] + worth * workload.share[j] / share;
-        set(workload, j, wanted, settings);
+        set(workload, j, wanted, for_gang);
     }
 }
 
@@ -160,7 +186,7 @@ pub(crate) fn pay_for_room(state: &mut State, moved: Slot, gang: Slot) {
         let workload = &mut state.workloads[key.0];
         workload.widen(types);
         let wanted = workload.deficit[gpu] + amount;
-        set(workload, gpu, wanted, &state.settings);
+        set(workload, gpu, wanted, for_gang(workload, &state.settings));
     }
 }
 

@@ -89,11 +89,21 @@ impl State {
     }
 
     fn may_restart_after(&self, job: &Job, more: u32) -> bool {
+        let (cost, ran) = (self.cost_beyond_free(job, more), job.ran + self.running_for(job));
+        cost <= 0.0 || cost <= self.settings.waste_budget * ran.seconds()
+    }
+
+    /// How long a job must still run before one more restart is within its budget.
+    pub(crate) fn next_restart_in(&self, job: &Job) -> Span {
         let ran = job.ran + self.running_for(job);
+        Span::from_seconds(self.cost_beyond_free(job, 1) / self.settings.waste_budget) - ran
+    }
+
+    /// What so many more restarts of a job, and those it had, cost beyond the free ones, in seconds.
+    fn cost_beyond_free(&self, job: &Job, more: u32) -> f64 {
         let beyond =
             f64::from(job.restarts) + f64::from(more) - f64::from(self.settings.free_restarts);
-        let cost = self.workloads[job.row().0].restart_cost(&self.settings);
-        beyond <= 0.0 || cost.seconds() * beyond <= self.settings.waste_budget * ran.seconds()
+        beyond * self.workloads[job.row().0].restart_cost(&self.settings).seconds()
     }
 
     pub(crate) fn running_for(&self, job: &Job) -> Span {

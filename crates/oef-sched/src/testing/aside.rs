@@ -133,3 +133,24 @@ fn a_question_can_be_handed_to_another_thread_and_cut_short() {
     let given: f64 = world.state.workloads().iter().map(|w| w.share_on(0)).sum();
     assert!((given - 4.0).abs() < 1e-6, "{given}");
 }
+
+#[test]
+fn a_solve_that_is_stopped_far_from_the_optimum_keeps_the_last_shares_and_says_so() {
+    let settings = Settings { mechanism: Mechanism::Cooperative, ..Settings::default() };
+    let mut world = World::new(settings, &[("k80", 1, 4), ("v100", 1, 4)]);
+    let (a, b) = (world.tenant("a", 1.0, &[1.0, 2.0]), world.tenant("b", 1.0, &[1.0, 9.0]));
+    world.submit_many(a, 1, 8);
+    world.submit_many(b, 1, 8);
+    world.tick();
+    let shares = |state: &State| [a, b].map(|w| state.workloads()[w.0].share.clone());
+    let last = shares(&world.state);
+    world.happen(EventKind::Weight { tenant: TenantKey(0), weight: 3.0 });
+    let question = world.state.question().expect("a weight has changed");
+    let answer = question.answer(&Options { stop: Some(&|| true), ..Options::default() });
+    let trouble = answer.trouble().unwrap_or_default().to_string();
+    assert!(trouble.contains("using last round's (stopped"), "{trouble}");
+    world.happen(EventKind::Shares(Box::new(answer)));
+    for (had, has) in last.iter().flatten().zip(shares(&world.state).iter().flatten()) {
+        assert!((had - has).abs() < 1e-9, "{last:?} {:?}", shares(&world.state));
+    }
+}

@@ -4,6 +4,7 @@ use super::dice::Dice;
 use super::fairness::{Fixed, Kind};
 use super::scenario::{WILD, live_on, settings, world};
 use super::world::World;
+use crate::why::ROUNDS_MAX;
 use crate::*;
 use oef_core::Mechanism;
 use proptest::prelude::*;
@@ -39,12 +40,89 @@ proptest! {
                 waits,
                 AtLimit { .. } | CannotRun | NoneUp { .. } | TooLarge { .. } | NoShare | TooLittleMemory { .. } | Urgent { .. }
             );
+            if let WaitReason::Behind { next, .. } = waits {
+                let first = why(&world.state, next).expect("it waits, too");
+                prop_assert!(first.expected <= forecast.expected, "{}; {}", forecast.sentence, first.sentence);
+                prop_assert_eq!(first.expected.is_none(), forecast.expected.is_none());
+                continue;
+            }
             prop_assert_eq!(forecast.expected.is_none(), never, "{}", forecast.sentence);
             if let Some(round) = forecast.expected {
                 prop_assert!(round > world.state.round(), "{}", forecast.sentence);
             }
         }
     }
+}
+
+/// The last round that a reader of a sentence can expect, and the first: figures are rounded to the digits that are shown.
+fn rounds_from(sentence: &str) -> Option<(f64, f64)> {
+    let words = sentence.split_whitespace().map(|word| word.trim_end_matches([',', ';']));
+    let signed: Vec<&str> = words.filter(|word| word.starts_with(['+', '-'])).collect();
+    let [balance, growth, turn] = signed[..] else { return None };
+    let range = |word: &str| {
+        let digits = word.split_once('.').map_or(0, |(_, behind)| behind.len());
+        let (value, half) = (word.parse::<f64>().ok()?, 0.5 * 0.1f64.powi(digits as i32) + 1e-9);
+        Some((value - half, value + half))
+    };
+    let (balance, growth, turn) = (range(balance)?, range(growth)?, range(turn)?);
+    let rounds = |way: f64, growth: f64| (way / growth).ceil().max(1.0);
+    Some((rounds(turn.0 - balance.1, growth.1), rounds(turn.1 - balance.0, growth.0)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_figures_of_a_sentence_give_the_expected_round(seed: u64) {
+        let dice = &mut Dice(seed);
+        let settings = settings(dice);
+        let mut world = world(dice, settings, 4);
+        for _ in 0..80 {
+            live_on(&mut world, dice, WILD);
+        }
+        world.tick();
+        for job in world.state.jobs() {
+            let forecast = why(&world.state, job.spec().id).expect("it is live");
+            let Some(WaitReason::Saving { deficit, share, workers, .. }) = forecast.waits else { continue };
+            let expected = forecast.expected.expect("it can run");
+            let within = (expected.0 - world.state.round().0) as f64;
+            let sentence = &forecast.sentence;
+            prop_assert!(sentence.ends_with(&format!("; expected in round {}", expected.0)), "{sentence}");
+            if share <= 0.0 {
+                prop_assert_eq!(within, 1.0);
+                continue;
+            }
+            let exactly = ((f64::from(workers) / 2.0 - deficit) / share).ceil().max(1.0);
+            if exactly > ROUNDS_MAX {
+                prop_assert_eq!(within, ROUNDS_MAX);
+                continue;
+            }
+            prop_assert_eq!(within, exactly);
+            let read = rounds_from(sentence);
+            prop_assert!(read.is_some_and(|(first, last)| first <= within && within <= last), "{sentence}: {read:?}, {within}");
+        }
+    }
+}
+
+/// Both types count, and half of the gang: 2 GPUs are saved up, by 1 in each round.
+#[test]
+fn a_gang_that_may_use_two_types_is_told_of_both() {
+    let mut world = World::new(max_min(), &[("k80", 1, 4), ("v100", 1, 4)]);
+    let other = world.tenant("other", 7.0, &[1.0, 1.0]);
+    world.submit_many(other, 1, 16);
+    let workload = world.tenant("a", 1.0, &[1.0, 1.0]);
+    let gang = world.submit(workload, 4);
+    world.tick();
+    let forecast = why(&world.state, gang).expect("it is live");
+    let share = match forecast.waits {
+        Some(WaitReason::Saving { share, .. }) => share,
+        other => panic!("{other:?}"),
+    };
+    assert!((share - 1.0).abs() < 1e-9, "{share}");
+    assert_eq!(
+        forecast.sentence,
+        "its workload saves up for 4 GPUs: balance +0.00 GPU-rounds, +1.00 in each round, its turn comes near +2.00; expected in round 3"
+    );
 }
 
 /// Who is next of each workload is asked when it will start, and watched until it does.
@@ -103,7 +181,7 @@ fn reasons_say_what_a_job_waits_for() {
     let expected = [
         (
             gang,
-            "its workload saves up for 4 GPUs: 1.00 of k80 in each round, balance +0.00 GPU-rounds; expected in round 3",
+            "its workload saves up for 4 GPUs: balance +0.00 GPU-rounds, +1.00 in each round, its turn comes near +2.00; expected in round 3",
         ),
         (behind, "job 9 of its workload goes first; expected in round 7"),
         (huge, "needs 5 GPUs at once; it can have 4 at most"),
@@ -112,6 +190,63 @@ fn reasons_say_what_a_job_waits_for() {
     for (job, sentence) in expected {
         assert_eq!(said(job), sentence);
     }
+}
+
+/// A turn of a single job is 14 s / 0.03, or 7 min 47 s, and a round takes 5 minutes.
+#[test]
+fn who_waits_for_protected_jobs_is_told_how_long() {
+    let mut world = World::new(
+        Settings { mechanism: Mechanism::MaxMin, ..Settings::default() },
+        &[("k80", 1, 2)],
+    );
+    let busy = world.tenant("busy", 1.0, &[1.0]);
+    world.submit_many(busy, 1, 2);
+    world.tick();
+    let late = world.tenant("late", 1.0, &[1.0]);
+    let (single, next) = (world.submit(late, 1), world.submit(late, 1));
+    world.tick();
+    let said = |world: &World, job| why(&world.state, job).map(|f| f.sentence).unwrap_or_default();
+    assert_eq!(
+        said(&world, single),
+        "its workload is due 1 GPU of k80; the jobs there are protected for 2m46s more; expected in round 3"
+    );
+    assert_eq!(said(&world, next), "job 3 of its workload goes first; expected in round 4");
+    world.tick();
+    assert!(world.runs(single));
+}
+
+/// Its own turn is near, but that of the job before it is not.
+#[test]
+fn who_is_behind_another_is_not_expected_before_it() {
+    let min_run = Span::from_seconds(3000.0);
+    let settings = Settings { mechanism: Mechanism::MaxMin, min_run, ..Settings::default() };
+    let mut world = World::new(settings, &[("k80", 1, 2)]);
+    let [busy, late] = ["busy", "late"].map(|name| world.tenant(name, 1.0, &[1.0]));
+    world.submit_many(busy, 1, 2);
+    world.tick();
+    let jobs = [world.submit(late, 1), world.submit(late, 1)];
+    world.tick();
+    let [first, next] = jobs.map(|job| why(&world.state, job).expect("it is live"));
+    assert!(matches!(first.waits, Some(WaitReason::Protected { .. })), "{}", first.sentence);
+    assert!(matches!(next.waits, Some(WaitReason::Behind { .. })), "{}", next.sentence);
+    assert!(first.expected <= next.expected, "{}; {}", first.sentence, next.sentence);
+}
+
+#[test]
+fn jobs_that_may_be_stopped_keep_their_gpus_from_those_who_are_owed_little_more() {
+    let settings = Settings { stickiness: 4.0, ..max_min() };
+    let mut world = World::new(settings, &[("k80", 1, 4)]);
+    let [a, b] = ["a", "b"].map(|name| world.tenant(name, 1.0, &[1.0]));
+    world.submit_many(a, 1, 4);
+    world.submit(b, 1);
+    world.tick();
+    let more = world.submit(b, 1);
+    let said = |world: &World| why(&world.state, more).map(|f| f.sentence).unwrap_or_default();
+    let sticky = (0..10).any(|_| {
+        world.tick();
+        said(&world).starts_with("its workload is due 1 GPU of k80; the jobs there keep theirs until it is owed clearly more than they are; expected in round")
+    });
+    assert!(sticky, "{}", said(&world));
 }
 
 #[test]
@@ -129,18 +264,23 @@ fn tenants_are_told_what_they_have_and_why() {
     world.happen(EventKind::Suspend { tenant: tenant(4), suspended: true });
     world.tick();
     world.submit(keys[6], 1);
-    let said = |t: usize| why_tenant(&world.state, tenant(t)).map(|f| f.sentence);
+    let say = |world: &World, t: usize| why_tenant(&world.state, tenant(t)).map(|f| f.sentence);
+    let said = |t: usize| say(&world, t);
     let expected = [
-        "is entitled to 2.00 of k80, 1.00 of v100, with weight 1.00 of 4.00; it holds 3, 17 jobs waiting",
-        "is entitled to 1.00 of v100, all that its jobs can use; it holds 1",
-        "is entitled to 1.00 of v100, all that its limit allows; it holds 1, 19 jobs waiting",
-        "is entitled to 2.00 of k80, 1.00 of v100, with weight 1.00 of 4.00; it holds 3, 17 jobs waiting",
+        "is entitled to 2.00 of k80, 1.00 of v100, with weight 1.00 of 4.00; it holds 3 GPUs, 17 jobs waiting",
+        "is entitled to 1.00 of v100, all that its jobs can use; it holds 1 GPU",
+        "is entitled to 1.00 of v100, all that its limit allows; it holds 1 GPU, 19 jobs waiting",
+        "is entitled to 2.00 of k80, 1.00 of v100, with weight 1.00 of 4.00; it holds 3 GPUs, 17 jobs waiting",
         "is suspended: 2 jobs held",
         "has no jobs",
-        "has its first share in the next round; it holds 0, 1 job waiting",
+        "has its first share in the next round; it holds no GPUs, 1 job waiting",
     ];
     for (t, expected) in expected.into_iter().enumerate() {
         assert_eq!(said(t).as_deref(), Some(expected), "{}", names[t]);
     }
     assert_eq!(why_tenant(&world.state, TenantKey(99)), None);
+    world.happen(EventKind::Limit { tenant: tenant(2), gpus: Some(0) });
+    world.ticks(2);
+    let none = "has no share: its jobs need more GPUs at once than its limit of 0; it holds no GPUs, 20 jobs waiting";
+    assert_eq!(say(&world, 2).as_deref(), Some(none));
 }

@@ -284,4 +284,7 @@ fn a_profile_that_cannot_be_used_is_left_out_alone() {
     let given = [good, bad, also].map(|w| shares(&world, w));
     assert!(given[0] > 1.0 && given[1] == 0.0 && given[2] > 1.0, "{given:?}");
     assert_eq!(world.state.entitlement().left_out().len(), 1);
+    let told = why_tenant(&world.state, TenantKey(1)).map(|f| f.sentence).unwrap_or_default();
+    let both = ["is entitled to", "; has no share for workload w: its profile cannot be used"];
+    assert!(both.iter().all(|said| told.contains(said)), "{told}");
 }

@@ -1,6 +1,7 @@
 //! A world to test the scheduler in, a checker that knows nothing of how it decides, and the properties.
 
 mod aside;
+mod balance;
 pub(crate) mod dice;
 mod fairness;
 mod faults;

@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use super::promises::promise;
-use super::scenario::{Turmoil, WILD, live_on, settings, world};
+use super::scenario::{Turmoil, WILD, live_on, profile, settings, world};
 use super::world::{Answers, Solving, World};
 use crate::answer::WarmStart;
 use crate::*;
@@ -73,6 +73,36 @@ fn is_the_answer(world: &World) -> Result<(), String> {
     Ok(())
 }
 
+/// With few tenants `cooperative` is solved afresh for every round. Here are enough that most rounds start from the answer of
+/// the one before; what they give must not depend on it.
+#[test]
+fn a_round_that_starts_from_the_last_answer_gives_the_same_shares() {
+    let dice = &mut Dice(12);
+    let settings = Settings { mechanism: Mechanism::Cooperative, ..Settings::default() };
+    let mut world = World::new(settings, &[("k80", 6, 8), ("p100", 5, 8), ("v100", 4, 8)]);
+    world.checked = false;
+    let workloads: Vec<WorkloadKey> = (0..70)
+        .map(|t| {
+            let speeds = profile(dice, 3).into_iter().map(|speed| speed.max(0.5));
+            world.tenant(&format!("t{t}"), 1.0, &speeds.collect::<Vec<f64>>())
+        })
+        .collect();
+    workloads.iter().for_each(|&w| world.submit_many(w, 1, 3));
+    let (mut from_last, rounds) = (0, 20);
+    for _ in 0..rounds {
+        let of = workloads[dice.below(workloads.len())];
+        match world.any_running(dice).filter(|_| dice.chance(0.5)) {
+            Some(job) => drop(world.finish(job)),
+            None => drop(world.submit(of, 1)),
+        }
+        world.tick();
+        assert_eq!(is_the_answer(&world), Ok(()));
+        let (_, outcome) = world.state.entitlement().answer().expect("there is something to share");
+        from_last += u32::from(outcome.solver.method.contains("the last"));
+    }
+    assert!(from_last >= rounds / 2, "{from_last} of {rounds} rounds started from the last answer");
+}
+
 #[test]
 fn a_limit_and_the_jobs_are_part_of_the_problem() {
     let mut world = World::new(Settings::default(), &[("k80", 1, 4), ("v100", 1, 4)]);
@@ -132,4 +162,26 @@ fn a_solve_that_fails_or_is_late_keeps_the_last_shares() {
     world.answer_question();
     assert_eq!(world.state.entitlement().trouble(), None);
     assert!(world.state.question().is_none());
+}
+
+/// A problem that is wrong as a whole has no answer, and nobody to leave out: everybody keeps what it has.
+#[test]
+fn without_any_answer_nobody_loses_its_share() {
+    let mut world = World::new(Settings::default(), &[("k80", 1, 4), ("v100", 1, 4)]);
+    let a = world.tenant("a", 1.0, &[1.0, 2.0]);
+    let b = world.tenant("b", 1.0, &[1.0, 4.0]);
+    world.submit_many(a, 1, 20);
+    world.submit_many(b, 1, 20);
+    world.tick();
+    let shares = |world: &World| [a, b].map(|w| world.state.workloads()[w.0].share.clone());
+    let before = shares(&world);
+    world.happen(EventKind::Weight { tenant: TenantKey(0), weight: 1.5 });
+    let mut question = world.state.question().expect("a weight has changed");
+    question.spec.gpus.iter_mut().for_each(|gpu| gpu.count = 0.0);
+    let answer = question.answer(&Options::default());
+    assert!(answer.solved().is_none() && answer.trouble().is_some(), "{answer:?}");
+    world.happen(EventKind::Shares(Box::new(answer)));
+    assert_eq!(shares(&world), before);
+    assert!(world.state.entitlement().trouble().is_some());
+    assert!(world.state.question().is_some(), "it is tried again");
 }

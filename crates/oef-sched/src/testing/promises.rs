@@ -36,24 +36,34 @@ fn set(world: &mut World, tenant: usize, guarantee: &[(&str, u32)], limit: &[(&s
     world.happen(EventKind::TenantPromises { tenant: TenantKey(tenant), promises });
 }
 
+fn promised_life(seed: u64, paper: bool) {
+    let dice = &mut Dice(seed);
+    let mut settings = settings(dice);
+    if paper {
+        settings.rounding = RoundingRule::Paper;
+    }
+    let mut world = world(dice, settings, 5);
+    for _ in 0..120 {
+        live_on(&mut world, dice, WILD);
+        if dice.chance(0.15) {
+            promise(&mut world, dice);
+        }
+    }
+}
+
+/// A job that was protected, and beyond a limit by gpu type, was no candidate for another type: it waited beside idle GPUs.
+#[test]
+fn nothing_is_idle_beside_a_job_that_is_beyond_a_limit_by_type() {
+    promised_life(11_158_084_515_378_854_900, false);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// The checker of the world looks at every start, every invariant and at what is idle in vain.
     #[test]
     fn no_limit_by_type_is_exceeded_in_any_life(seed: u64, paper: bool) {
-        let dice = &mut Dice(seed);
-        let mut settings = settings(dice);
-        if paper {
-            settings.rounding = RoundingRule::Paper;
-        }
-        let mut world = world(dice, settings, 5);
-        for _ in 0..120 {
-            live_on(&mut world, dice, WILD);
-            if dice.chance(0.15) {
-                promise(&mut world, dice);
-            }
-        }
+        promised_life(seed, paper);
     }
 
     #[test]
@@ -99,6 +109,20 @@ proptest! {
         let left = cluster.capacity()[gpu] - kept as u32;
         prop_assert!(held >= gpus.min(left), "{held} of {gpus} guaranteed, {left} can be had");
     }
+}
+
+/// A job that was just started, and protected, on a type that its tenant may no longer have: it moves to another.
+#[test]
+fn who_is_beyond_a_limit_by_type_moves_to_where_there_is_room() {
+    let mut world = four_and_four();
+    let a = world.tenant("a", 1.0, &[1.0, 2.0]);
+    let job = world.submit(a, 1);
+    world.tick();
+    assert_eq!(world.runs_on(job), "v100");
+    set(&mut world, 0, &[], &[("v100", 0)]);
+    let actions = world.tick();
+    assert_eq!(world.runs_on(job), "k80", "{actions:?}");
+    assert!(matches!(actions[..], [Action::Migrate { .. }, ..]), "{actions:?}");
 }
 
 fn four_and_four() -> World {
@@ -184,7 +208,10 @@ fn a_limit_by_type_holds_for_idle_gpus_and_is_named() {
     let waits = world.state.jobs().find(|job| job.state() == JobState::Queued);
     let said = |id: JobId| why(&world.state, id).expect("known").sentence;
     let single = said(waits.expect("one waits").spec().id);
-    assert!(single.contains("its tenant has all of the 2 of k80"), "{single}");
+    assert!(
+        single.contains("its tenant may have 2 of k80 at once, and its other jobs leave too few"),
+        "{single}"
+    );
     assert!(said(gang).contains("its tenant may have 2 of k80"), "{}", said(gang));
     // A lower limit stops the surplus when the next round begins, whatever their minimum run time.
     set(&mut world, 0, &[], &[("v100", 1), ("k80", 0)]);

@@ -92,12 +92,13 @@ fn planned_again(seed: u64, late: bool) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The whole selection of a round, run once more right after it, when nobody is owed more than a moment ago: in nearly
-/// all lives nobody is stopped, moved or started. Not in all: a job that was just stopped may come back for one that
-/// was just started, where their workloads have nearly equal claims.
+/// The whole selection of a round, run once more right after it, when nobody is owed more than a moment ago: nobody is stopped,
+/// moved or started. In one life of a hundred there is a step more, which takes the place of somebody who was not promised to
+/// keep it: a gang that a type was kept for was served elsewhere, and what was lent meanwhile goes to who is owed it; or an urgent job
+/// takes what others of its tenant were given only in this round. After that step everything stays.
 #[test]
-fn a_second_round_right_after_the_first_changes_nearly_nothing() {
-    let (mut changed, lives) = (0, 400);
+fn a_second_round_right_after_the_first_changes_nothing_but_for_one_step_in_few_lives() {
+    let (mut changed, lives) = (Vec::new(), 400);
     for seed in 0..lives {
         let dice = &mut Dice(seed);
         let settings = settings(dice);
@@ -108,9 +109,13 @@ fn a_second_round_right_after_the_first_changes_nearly_nothing() {
             live_on(&mut world, dice, WILD);
         }
         world.tick();
-        changed += u32::from(is_settled(&mut world, Span(1)).is_err());
+        if is_settled(&mut world, Span(1)).is_err() {
+            changed.push(seed);
+            let next = is_settled(&mut world, Span(1));
+            assert!(next.is_ok(), "{seed}: {next:?}");
+        }
     }
-    assert!(f64::from(changed) < 0.05 * lives as f64, "{changed} of {lives} lives");
+    assert!(100 * changed.len() <= lives as usize, "{changed:?}");
 }
 
 /// One gpu type, and everybody has all that it wants: round after round nobody is touched.

@@ -117,7 +117,7 @@ async fn create(
     daemon: &Daemon,
     tenants: u32,
     dice: &mut Dice,
-) -> Result<(), Box<oef_api::types::Problem>> {
+) -> Result<(), Box<oef_api::types::ApiError>> {
     let admin = Caller::admin();
     for tenant in 0..tenants {
         let name = name(tenant);
@@ -143,7 +143,7 @@ async fn top_up(
     tenants: u32,
     wanted: u32,
     dice: &mut Dice,
-) -> Result<(), Box<oef_api::types::Problem>> {
+) -> Result<(), Box<oef_api::types::ApiError>> {
     let admin = Caller::admin();
     let mut live = 0;
     let mut after = None;

@@ -133,7 +133,7 @@ impl Executor for MemoryExecutor {
                     inner.events.pop_front();
                 }
             }
-            Order::Keep { .. } | Order::Retire(_) | Order::Forget(_) => {}
+            Order::Keep { .. } | Order::Retire(_) | Order::Forget(_) | Order::EndTenant(_) => {}
         }
         self.news.notify_all();
     }

@@ -97,7 +97,7 @@ export async function show(main) {
                 "span",
                 { class: "value" },
                 h("b", { text: `${whole(t.capacity - t.idle)} of ${whole(t.capacity)}` }),
-                t.price === null ? "" : ` · one more is worth ${figure(t.price)}`,
+                t.price === null ? "" : ` · price ${figure(t.price)}`,
               ),
             ),
           )

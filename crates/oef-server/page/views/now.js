@@ -80,7 +80,7 @@ function head(sub, place) {
         stat(
           t.type,
           `${whole(t.capacity - t.idle)}/${whole(t.capacity)}`,
-          t.price === null ? "" : `one more: +${figure(t.price)}`,
+          t.price === null ? "" : `price ${figure(t.price)}`,
         ),
       ),
     ),

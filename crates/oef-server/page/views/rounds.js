@@ -156,6 +156,9 @@ export async function show(main, _params, { go }) {
         stat("promised in total", figure(round.total), `plan in ${span(round.plan_s)}`),
       ),
       round.shares_age.trouble && h("p", { class: "bad", text: round.shares_age.trouble }),
+      round.solver &&
+        !round.shares_age.trouble &&
+        h("p", { class: round.solver.status === "optimal" ? "" : "warning", text: `shares are ${round.solver.sentence}` }),
     );
     set(cert, certificate(round.audit, tick.promises, tick.mechanism));
     set(moved, moves(round, last));

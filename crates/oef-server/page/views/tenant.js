@@ -120,7 +120,7 @@ export async function show(main, [name]) {
         ...(tenant.past
           ? [stat("past usage", percent(tenant.past.usage), `weight × ${figure(tenant.past.factor)}`)]
           : []),
-        stat("balance", signed(balance), "GPU-rounds; + still to get, − used ahead"),
+        stat("balance", signed(balance), "GPU-rounds; + turns due, − used more"),
         stat(
           "GPUs held",
           whole(Object.values(tenant.holds).reduce((a, b) => a + b, 0)),
@@ -177,7 +177,7 @@ export async function show(main, [name]) {
     set(
       byType,
       types.element,
-      h("p", { class: "muted small", text: "In GPUs. Price: what one more GPU would add to the throughput of the cluster." }),
+      h("p", { class: "muted small", text: "In GPUs. Price: what a GPU of the type counts in the shares, in throughput; 0 if more of them would help nobody." }),
     );
   }
 

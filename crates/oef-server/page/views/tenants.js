@@ -195,7 +195,7 @@ function columns(details) {
           ? "–"
           : h(
               "span",
-              { class: t.balance > 0.5 ? "warning" : "", title: "+ still to get, − used ahead of its share" },
+              { class: t.balance > 0.5 ? "warning" : "", title: "decides whose turn is next: + turns due, − used more than its turns; unused turns lapse" },
               signed(t.balance),
             ),
       value: (t) => t.balance,

@@ -4,7 +4,7 @@ import { api } from "../lib/api.js";
 import { h, set } from "../lib/dom.js";
 import { figure, whole } from "../lib/format.js";
 import { badge, empty, loading, toast, trouble } from "../lib/parts.js";
-import { isAdmin, state } from "../lib/state.js";
+import { isAdmin, seesAll, state } from "../lib/state.js";
 import { apply } from "./whatif_apply.js";
 import { result } from "./whatif_result.js";
 
@@ -36,7 +36,9 @@ export async function show(main) {
       h("h1", { text: "What if" }),
       h("p", {
         class: "sub",
-        text: "Move a slider: everybody's share, throughput and certificate follow. Nothing is changed.",
+        text: seesAll()
+          ? "Move a slider: everybody's share, throughput and certificate follow. Nothing is changed."
+          : "Move the slider of your weight: your share and throughput follow. Nothing is changed.",
       }),
       buttons,
     ),
@@ -87,7 +89,10 @@ export async function show(main) {
   }
 
   function draw() {
-    set(controls, h("h2", { text: "The scenario" }), mechanism(), gpus(), weights(), newcomer());
+    const title = h("h2", { text: "The scenario" });
+    // A tenant tries out its own weight; what belongs to others or to all is not for it to change.
+    if (seesAll()) set(controls, title, mechanism(), gpus(), weights(), newcomer());
+    else set(controls, title, weights());
   }
 
   function mechanism() {
@@ -180,7 +185,7 @@ export async function show(main) {
           step: "any",
           value: scenario.weights?.[t.tenant] ?? before,
           before,
-          extra: leave,
+          extra: seesAll() && leave,
           least: before / 100,
           change: (value) => put("weights", t.tenant, value, before),
         });
@@ -400,7 +405,10 @@ function read() {
   try {
     const found = JSON.parse(new URLSearchParams(location.search).get("s") ?? "{}");
     const known = ["mechanism", "weights", "gpus", "removed", "added"];
-    return Object.fromEntries(Object.entries(found).filter(([key]) => known.includes(key)));
+    const kept = Object.fromEntries(Object.entries(found).filter(([key]) => known.includes(key)));
+    if (seesAll()) return kept;
+    const own = kept.weights?.[state.who.tenant];
+    return own === undefined ? {} : { weights: { [state.who.tenant]: own } };
   } catch {
     return {};
   }

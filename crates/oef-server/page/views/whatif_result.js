@@ -5,6 +5,7 @@ import { change, figure, signed, span, whole } from "../lib/format.js";
 import { badge, loading, stat, stats, trouble } from "../lib/parts.js";
 import { figure as withTable } from "../charts/figure.js";
 import { stacked, typeColour, typeLegend } from "../charts/bars.js";
+import { seesAll } from "../lib/state.js";
 import { table } from "../lib/table.js";
 import { compared } from "./round.js";
 
@@ -16,7 +17,7 @@ export function result() {
   const types = h("div");
   let answer = null;
   const shown = withTable({
-    title: "Everybody before and after",
+    title: seesAll() ? "Everybody before and after" : "Before and after",
     name: "what-if",
     chart,
     note: "The pale bar is the share now, the full one the share in the scenario, by gpu type.",
@@ -27,7 +28,7 @@ export function result() {
     { class: "grid" },
     h("section", { class: "card" }, figures),
     h("section", { class: "card" }, shown.element),
-    h("section", { class: "card span-7" }, h("h2", { text: "Certificate" }), certs),
+    seesAll() && h("section", { class: "card span-7" }, h("h2", { text: "Certificate" }), certs),
     h("section", { class: "card span-5" }, h("h2", { text: "Gpu types" }), types),
   );
 
@@ -61,7 +62,7 @@ function totals(answer, ms) {
     );
   const [worstBefore, worstAfter] = [least("before"), least("after")];
   return stats(
-    stat("total throughput", figure(answer.total_after), [
+    stat(seesAll() ? "total throughput" : "throughput", figure(answer.total_after), [
       `from ${figure(answer.total_before)} `,
       delta(answer.total_before, answer.total_after),
     ]),
@@ -185,17 +186,20 @@ function typeTable(answer) {
         value: (t) => t.after,
         number: true,
       },
-      { name: "one more now", show: (t) => figure(t.price_before), value: (t) => t.price_before, number: true },
+      { name: "price now", show: (t) => figure(t.price_before), value: (t) => t.price_before, number: true },
       {
         name: "then",
         show: (t) =>
-          h(
-            "span",
-            {},
-            figure(t.price_after),
-            " ",
-            h("span", { class: "muted", text: `(${signed(t.price_after - t.price_before)})` }),
-          ),
+          // What a price becomes follows from what others work on: a tenant does not see it.
+          t.price_after === null
+            ? "–"
+            : h(
+                "span",
+                {},
+                figure(t.price_after),
+                " ",
+                h("span", { class: "muted", text: `(${signed(t.price_after - t.price_before)})` }),
+              ),
         value: (t) => t.price_after,
         number: true,
       },
@@ -208,7 +212,7 @@ function typeTable(answer) {
     list.element,
     h("p", {
       class: "muted small",
-      text: `Value of one more GPU, in total throughput; GPUs of ${answer.reference} count 1.`,
+      text: `Price of a GPU, in throughput; 0 if more of the type would help nobody. Throughput counts in GPUs of ${answer.reference}.`,
     }),
   );
 }

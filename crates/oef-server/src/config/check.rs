@@ -280,6 +280,8 @@ impl Checks<'_> {
             ("events", l.events as u64),
             ("rounds", l.rounds),
             ("log_bytes", l.log_bytes),
+            ("journal_bytes_per_second", l.journal_bytes_per_second),
+            ("journal_bytes_burst", l.journal_bytes_burst),
         ] {
             self.must(count > 0, format!("limits.{key}"), "must be at least 1");
         }

@@ -1,10 +1,10 @@
 //! The keys of the file, for "did you mean".
 
 use super::{Config, FirstGroup, FirstTenant, Gpus, Jobs, LimitSettings, Log, Scheduling, Tls};
-use crate::checkpoints::CheckpointSettings;
 use crate::notify::NotifySettings;
 use crate::slurm::{ExecutorSettings, SlurmSettings};
 use crate::socket::SocketSettings;
+use oef_executor::checkpoints::CheckpointConfig;
 use serde::de::value::Error;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
@@ -19,7 +19,7 @@ pub(super) fn tables() -> [(&'static str, Keys); 14] {
         ("scheduling", keys::<Scheduling>()),
         ("gpus", keys::<Gpus>()),
         ("jobs", keys::<Jobs>()),
-        ("checkpoints", keys::<CheckpointSettings>()),
+        ("checkpoints", keys::<CheckpointConfig>()),
         ("executor", keys::<ExecutorSettings>()),
         ("slurm", keys::<SlurmSettings>()),
         ("socket", keys::<SocketSettings>()),

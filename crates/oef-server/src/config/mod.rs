@@ -5,15 +5,13 @@
 
 mod check;
 mod keys;
-mod length;
 mod values;
 
 pub use check::ConfigProblem;
 pub(crate) use check::{is_loopback, is_open};
-pub use length::Length;
+pub use oef_executor::Length;
 pub use values::{LogFormat, StopPolicy};
 
-use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
 use crate::engine::Budgets;
 use crate::notify::NotifySettings;
@@ -23,6 +21,7 @@ use oef_api::parsed::Weight;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
 use oef_executor::JobLimits;
+use oef_executor::checkpoints::CheckpointConfig;
 use oef_executor::local::Isolation;
 use oef_sched::guard::Policy;
 use serde::{Deserialize, Deserializer};
@@ -52,7 +51,7 @@ pub struct Config {
     pub insecure: bool,
     /// The state folder; by default one of the user's own.
     pub state_dir: Option<PathBuf>,
-    /// Whether `/metrics` needs no token although others can reach it.
+    /// Whether `/metrics` needs no token, on loopback as well.
     pub public_metrics: bool,
     /// Whether tenants whose jobs run as the daemon's own user may have tokens.
     pub trust_tenants: bool,
@@ -73,7 +72,7 @@ pub struct Config {
     /// Who is who on this machine.
     pub socket: SocketSettings,
     /// Where their checkpoints are.
-    pub checkpoints: CheckpointSettings,
+    pub checkpoints: CheckpointConfig,
     /// What notifications may do.
     pub notify: NotifySettings,
     /// What is logged, and how.
@@ -104,7 +103,7 @@ impl Default for Config {
             executor: ExecutorSettings::default(),
             slurm: SlurmSettings::default(),
             socket: SocketSettings::default(),
-            checkpoints: CheckpointSettings::default(),
+            checkpoints: CheckpointConfig::default(),
             notify: NotifySettings::default(),
             log: Log::default(),
             limits: LimitSettings::default(),
@@ -265,12 +264,18 @@ pub struct LimitSettings {
     pub connections: usize,
     /// Jobs of one tenant that have not ended, where it has no limit of its own.
     pub tenant_jobs: usize,
-    /// Bytes of their commands, scripts and variables.
+    /// The same of all tenants together.
+    pub all_jobs: usize,
+    /// Bytes of all their texts: commands, scripts, variables, labels, paths.
     pub tenant_bytes: u64,
     /// The same of all tenants together.
     pub all_bytes: u64,
     /// Profile runs of one tenant in an hour.
     pub profile_runs: usize,
+    /// Bytes that one tenant writes into the journal in a second, in the long run...
+    pub journal_bytes_per_second: u64,
+    /// ... and at once.
+    pub journal_bytes_burst: u64,
     /// How long one request may take.
     pub request_time: Length,
 }
@@ -300,9 +305,12 @@ impl Default for LimitSettings {
             // Each has a descriptor, of which jobs need some too.
             connections: 1024,
             tenant_jobs: budgets.tenant_jobs,
+            all_jobs: budgets.all_jobs,
             tenant_bytes: budgets.tenant_bytes,
             all_bytes: budgets.all_bytes,
             profile_runs: budgets.profile_runs,
+            journal_bytes_per_second: budgets.journal_bytes_per_second,
+            journal_bytes_burst: budgets.journal_bytes_burst,
             request_time: Length(Duration::from_secs(60)),
         }
     }
@@ -400,9 +408,12 @@ impl Config {
     pub fn budgets(&self) -> Budgets {
         Budgets {
             tenant_jobs: self.limits.tenant_jobs,
+            all_jobs: self.limits.all_jobs,
             tenant_bytes: self.limits.tenant_bytes,
             all_bytes: self.limits.all_bytes,
             profile_runs: self.limits.profile_runs,
+            journal_bytes_per_second: self.limits.journal_bytes_per_second,
+            journal_bytes_burst: self.limits.journal_bytes_burst,
             trust_tenants: self.trust_tenants,
         }
     }

@@ -5,11 +5,10 @@ use crate::caller::Caller;
 use crate::engine::{Command, Done, Message};
 use crate::problem::{Kind, More};
 use oef_api::types::{
-    Group, GroupPut, Job, JobBatch, JobPatch, JobSubmit, NewToken, Node, NodePatch, Problem,
-    Settings, SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
+    ApiError, Group, GroupPut, Job, JobBatch, JobPatch, NewToken, Node, NodePatch, Settings,
+    SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
     WorkloadPut,
 };
-use std::path::Path;
 use tokio::sync::oneshot;
 
 impl Daemon {
@@ -20,7 +19,7 @@ impl Daemon {
         caller: &Caller,
         batch: JobBatch,
         key: Option<String>,
-    ) -> Result<Submitted, Problem> {
+    ) -> Result<Submitted, ApiError> {
         self.submit_as(caller, batch, key, true).await
     }
 
@@ -31,8 +30,7 @@ impl Daemon {
         batch: JobBatch,
         key: Option<String>,
         create_tenants: bool,
-    ) -> Result<Submitted, Problem> {
-        check_programs(caller, &batch)?;
+    ) -> Result<Submitted, ApiError> {
         match self.ask(caller, Command::Submit { batch, key, create_tenants }).await? {
             Done::Submitted(submitted) => Ok(submitted),
             _ => Err(mixed_up()),
@@ -40,7 +38,7 @@ impl Daemon {
     }
 
     /// Ends a job; one that runs is stopped first.
-    pub async fn cancel(&self, caller: &Caller, id: u64) -> Result<Job, Problem> {
+    pub async fn cancel(&self, caller: &Caller, id: u64) -> Result<Job, ApiError> {
         self.ask(caller, Command::Cancel { job: id }).await?;
         self.job(caller, id)
     }
@@ -51,13 +49,13 @@ impl Daemon {
         caller: &Caller,
         id: u64,
         patch: JobPatch,
-    ) -> Result<Job, Problem> {
+    ) -> Result<Job, ApiError> {
         self.ask(caller, Command::PatchJob { job: id, patch }).await?;
         self.job(caller, id)
     }
 
     /// Submits a job once more, as a new one.
-    pub async fn resubmit(&self, caller: &Caller, id: u64) -> Result<Submitted, Problem> {
+    pub async fn resubmit(&self, caller: &Caller, id: u64) -> Result<Submitted, ApiError> {
         match self.ask(caller, Command::Resubmit { job: id }).await? {
             Done::Submitted(submitted) => Ok(submitted),
             _ => Err(mixed_up()),
@@ -69,7 +67,7 @@ impl Daemon {
         &self,
         caller: &Caller,
         tenant: TenantCreate,
-    ) -> Result<Tenant, Problem> {
+    ) -> Result<Tenant, ApiError> {
         let name = tenant.name.clone();
         self.ask(caller, Command::CreateTenant(tenant)).await?;
         self.tenant(caller, &name)
@@ -81,13 +79,13 @@ impl Daemon {
         caller: &Caller,
         name: &str,
         patch: TenantPatch,
-    ) -> Result<Tenant, Problem> {
+    ) -> Result<Tenant, ApiError> {
         self.ask(caller, Command::PatchTenant { name: name.into(), patch }).await?;
         self.tenant(caller, name)
     }
 
     /// Removes a tenant: its jobs are cancelled, its tokens void, what ended is forgotten.
-    pub async fn remove_tenant(&self, caller: &Caller, name: &str) -> Result<(), Problem> {
+    pub async fn remove_tenant(&self, caller: &Caller, name: &str) -> Result<(), ApiError> {
         self.ask(caller, Command::RemoveTenant { name: name.into() }).await.map(drop)
     }
 
@@ -97,13 +95,13 @@ impl Daemon {
         caller: &Caller,
         name: &str,
         group: GroupPut,
-    ) -> Result<Group, Problem> {
+    ) -> Result<Group, ApiError> {
         self.ask(caller, Command::PutGroup { name: name.into(), group }).await?;
         self.group(caller, name)
     }
 
     /// Removes a group that has no members.
-    pub async fn remove_group(&self, caller: &Caller, name: &str) -> Result<(), Problem> {
+    pub async fn remove_group(&self, caller: &Caller, name: &str) -> Result<(), ApiError> {
         self.ask(caller, Command::RemoveGroup { name: name.into() }).await.map(drop)
     }
 
@@ -114,7 +112,7 @@ impl Daemon {
         tenant: &str,
         name: &str,
         workload: WorkloadPut,
-    ) -> Result<Workload, Problem> {
+    ) -> Result<Workload, ApiError> {
         let command = Command::PutWorkload { tenant: tenant.into(), name: name.into(), workload };
         self.ask(caller, command).await?;
         self.workload(caller, tenant, name)
@@ -125,7 +123,7 @@ impl Daemon {
         &self,
         caller: &Caller,
         token: TokenCreate,
-    ) -> Result<NewToken, Problem> {
+    ) -> Result<NewToken, ApiError> {
         match self.ask(caller, Command::CreateToken(token)).await? {
             Done::Token { id, secret } => Ok(NewToken { token: self.token(caller, id)?, secret }),
             _ => Err(mixed_up()),
@@ -133,7 +131,7 @@ impl Daemon {
     }
 
     /// Makes a token void.
-    pub async fn revoke_token(&self, caller: &Caller, id: u64) -> Result<(), Problem> {
+    pub async fn revoke_token(&self, caller: &Caller, id: u64) -> Result<(), ApiError> {
         self.ask(caller, Command::RevokeToken { id }).await.map(drop)
     }
 
@@ -142,7 +140,7 @@ impl Daemon {
         &self,
         caller: &Caller,
         patch: SettingsPatch,
-    ) -> Result<Settings, Problem> {
+    ) -> Result<Settings, ApiError> {
         self.ask(caller, Command::PatchSettings(patch)).await?;
         self.settings(caller)
     }
@@ -153,18 +151,18 @@ impl Daemon {
         caller: &Caller,
         name: &str,
         patch: NodePatch,
-    ) -> Result<Node, Problem> {
+    ) -> Result<Node, ApiError> {
         self.ask(caller, Command::PatchNode { name: name.into(), patch }).await?;
         let node = self.cluster(caller)?.nodes.into_iter().find(|node| node.name == name);
         node.ok_or_else(|| Kind::NotFound.problem(format!("there is no node `{name}`")))
     }
 
     /// Drops a planned time window of a node.
-    pub async fn drop_window(&self, caller: &Caller, id: u64) -> Result<(), Problem> {
+    pub async fn drop_window(&self, caller: &Caller, id: u64) -> Result<(), ApiError> {
         self.ask(caller, Command::DropWindow { id }).await.map(drop)
     }
 
-    pub(super) async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, Problem> {
+    pub(super) async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, ApiError> {
         let (reply, answer) = oneshot::channel();
         let message =
             Message::Command { caller: caller.clone(), command: Box::new(command), reply };
@@ -173,30 +171,10 @@ impl Daemon {
     }
 }
 
-/// Programs that are named by their path must be there. Others are looked for when the job starts. Who may
-/// not submit learns nothing about paths: the engine refuses it.
-fn check_programs(caller: &Caller, batch: &JobBatch) -> Result<(), Problem> {
-    let may = |job: &&JobSubmit| {
-        let owner = job.tenant.as_deref().or(caller.tenant.as_deref());
-        owner.is_some_and(|tenant| caller.may_change(tenant))
-    };
-    for job in batch.jobs.iter().filter(may) {
-        let Some(program) = job.command.first().filter(|program| program.starts_with('/')) else {
-            continue;
-        };
-        if !Path::new(program).is_file() {
-            let why = format!("there is no program `{}`", program.escape_debug());
-            let hint = "the path is looked up on the machine of the daemon";
-            return Err(Kind::BadRequest.problem(why).field("command").hint(hint));
-        }
-    }
-    Ok(())
-}
-
-fn stopped() -> Problem {
+fn stopped() -> ApiError {
     Kind::Unavailable.problem("the daemon has stopped").hint("start it again with `oef up`")
 }
 
-pub(super) fn mixed_up() -> Problem {
+pub(super) fn mixed_up() -> ApiError {
     Kind::Internal.problem("unexpected reply from the engine")
 }

@@ -25,6 +25,8 @@ pub struct Gauges {
     pub left_out: u64,
     /// Whether the shares are not those of the mechanism.
     pub shares_failed: bool,
+    /// How far the shares can be from the optimum, relative to it; 1: nobody knows.
+    pub solver_gap: f64,
     /// The number of the last journalled record.
     pub journal_seq: u64,
     /// What must hold in every world and does not.

@@ -5,7 +5,7 @@ use crate::caller::Caller;
 use crate::engine::wall;
 use crate::view;
 use oef_api::types::{
-    EnvyMatrix, EnvyQuery, JobState, Overview, Problem, RecentQuery, RecentRounds, Scenario,
+    ApiError, EnvyMatrix, EnvyQuery, JobState, Overview, RecentQuery, RecentRounds, Scenario,
     ScenarioAnswer, Series, SeriesQuery, Timeline, TimelineQuery,
 };
 use std::time::{Duration, Instant};
@@ -24,36 +24,41 @@ pub(crate) struct Sample {
 
 impl Daemon {
     /// The cluster at a glance.
-    pub fn overview(&self, caller: &Caller) -> Result<Overview, Problem> {
+    pub fn overview(&self, caller: &Caller) -> Result<Overview, ApiError> {
         Ok(self.with_world(|world| view::overview(world, caller, wall().0)))
     }
 
     /// Who ran where.
-    pub fn timeline(&self, caller: &Caller, asked: &TimelineQuery) -> Result<Timeline, Problem> {
+    pub fn timeline(&self, caller: &Caller, asked: &TimelineQuery) -> Result<Timeline, ApiError> {
         Ok(self.with_world(|world| view::timeline(world, caller, asked, wall().0)))
     }
 
     /// The last rounds as ticks. Reads the disk.
-    pub fn recent_rounds(&self, asked: &RecentQuery) -> Result<RecentRounds, Problem> {
+    pub fn recent_rounds(&self, asked: &RecentQuery) -> Result<RecentRounds, ApiError> {
         view::recent_rounds(&self.inner.archive, asked)
     }
 
     /// Promised and delivered, round by round.
-    pub fn series(&self, caller: &Caller, asked: &SeriesQuery) -> Result<Series, Problem> {
+    pub fn series(&self, caller: &Caller, asked: &SeriesQuery) -> Result<Series, ApiError> {
         self.with_world(|world| view::series(world, caller, asked))
     }
 
     /// Whom tenants would envy.
-    pub fn envy(&self, caller: &Caller, asked: &EnvyQuery) -> Result<EnvyMatrix, Problem> {
+    pub fn envy(&self, caller: &Caller, asked: &EnvyQuery) -> Result<EnvyMatrix, ApiError> {
         let draft = self.with_world(|world| view::EnvyDraft::take(world, caller, asked))?;
         Ok(draft.finish())
     }
 
-    /// Everybody before and after some changes. Computes shares on the calling thread.
-    pub fn scenario(&self, caller: &Caller, asked: &Scenario) -> Result<ScenarioAnswer, Problem> {
+    /// Everybody before and after some changes. Computes shares on the calling thread, as long as somebody waits for them.
+    pub fn scenario(
+        &self,
+        caller: &Caller,
+        asked: &Scenario,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<ScenarioAnswer, ApiError> {
         let draft = self.with_world(|world| view::ScenarioDraft::take(world, caller, asked))?;
         let began = Instant::now();
-        let stop = || began.elapsed() > SCENARIO_LIMIT;
+        let stop = || is_gone() || began.elapsed() > SCENARIO_LIMIT;
         draft.finish(&oef_core::Options { stop: Some(&stop), ..Default::default() })
     }
 

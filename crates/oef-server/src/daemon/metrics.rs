@@ -42,6 +42,8 @@ pub enum Measure {
     },
     /// Records could not be made durable.
     CommitFailed,
+    /// What was told of a job that runs could not be taken.
+    ObservationRefused,
     /// A snapshot was written.
     Snapshot {
         /// How long it took.

@@ -1,13 +1,15 @@
 //! Notifications: who is told of jobs.
 
+use super::Daemon;
 use super::commands::mixed_up;
-use super::{Daemon, Page};
 use crate::caller::Caller;
 use crate::engine::{Command, Done, own};
 use crate::notify;
 use crate::problem::{Kind, More};
 use crate::view;
-use oef_api::types::{NewNotification, Notification, NotificationCreate, Notifications, Problem};
+use oef_api::types::{
+    ApiError, NewNotification, Notification, NotificationCreate, Notifications, PageQuery,
+};
 use std::time::Duration;
 
 /// A request may take 10 s, and a notice that is on its way may come before. Callers rarely wait for longer than 30 s: a
@@ -16,7 +18,11 @@ const TEST_LIMIT: Duration = Duration::from_secs(25);
 
 impl Daemon {
     /// Notifications that the caller may change.
-    pub fn notifications(&self, caller: &Caller, page: &Page) -> Result<Notifications, Problem> {
+    pub fn notifications(
+        &self,
+        caller: &Caller,
+        page: &PageQuery,
+    ) -> Result<Notifications, ApiError> {
         self.with_world(|world| view::notifications(world, caller, page))
     }
 
@@ -25,7 +31,7 @@ impl Daemon {
         &self,
         caller: &Caller,
         create: NotificationCreate,
-    ) -> Result<NewNotification, Problem> {
+    ) -> Result<NewNotification, ApiError> {
         self.check_receiver(caller, &create)?;
         match self.ask(caller, Command::AddNotification(create)).await? {
             Done::Notification { id, secret } => {
@@ -36,7 +42,7 @@ impl Daemon {
     }
 
     /// Removes a notification with what waits for it.
-    pub async fn remove_notification(&self, caller: &Caller, id: u64) -> Result<(), Problem> {
+    pub async fn remove_notification(&self, caller: &Caller, id: u64) -> Result<(), ApiError> {
         self.ask(caller, Command::RemoveNotification { id }).await.map(drop)
     }
 
@@ -45,7 +51,7 @@ impl Daemon {
         &self,
         caller: &Caller,
         id: u64,
-    ) -> Result<Notification, Problem> {
+    ) -> Result<Notification, ApiError> {
         let mut events = self.inner.shared.newest_event.subscribe();
         let Done::Tested { notice } = self.ask(caller, Command::TestNotification { id }).await?
         else {
@@ -66,16 +72,16 @@ impl Daemon {
         tokio::time::timeout(TEST_LIMIT, tried).await.unwrap_or_else(|_| {
             let limit = TEST_LIMIT.as_secs();
             let why = format!("the notice was not delivered within {limit}s: it takes longer, or others come first");
-            Err(Kind::Unavailable.problem(why).hint("`oef notify` shows the last try"))
+            Err(Kind::Conflict.problem(why).hint("`oef notify` shows the last try"))
         })
     }
 
-    fn notification(&self, caller: &Caller, id: u64) -> Result<Notification, Problem> {
+    fn notification(&self, caller: &Caller, id: u64) -> Result<Notification, ApiError> {
         self.with_world(|world| Ok(view::notification(id, own(world, caller, id)?, caller)))
     }
 
     /// Whether the operator allows what is to be told.
-    fn check_receiver(&self, caller: &Caller, create: &NotificationCreate) -> Result<(), Problem> {
+    fn check_receiver(&self, caller: &Caller, create: &NotificationCreate) -> Result<(), ApiError> {
         let settings = &self.inner.notify;
         if let Some(url) = &create.url
             && let Some(why) = notify::refused(settings, url, caller.is_admin())

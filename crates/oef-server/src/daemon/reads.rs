@@ -9,9 +9,9 @@ use crate::problem::{Kind, More};
 use crate::view;
 use crate::world::{JobEntry, World};
 use oef_api::types::{
-    Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk, LogQuery,
-    LogStream, Problem, Round, RoundProblem, Rounds, Settings, Tenant, TenantWhy, Tenants, Token,
-    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
+    ApiError, Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk,
+    LogQuery, LogStream, PageQuery, Round, RoundProblem, Rounds, Settings, Tenant, TenantWhy,
+    Tenants, Token, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
 };
 use oef_executor::{ExecutorError, LogFrom, Stream};
 use oef_sched::{Generation, Health, JobId};
@@ -24,18 +24,52 @@ const LOG_BYTES: u32 = 64 * 1024;
 /// A what-if on a thousand tenants is cut short after so long, with the best that was found.
 const WHATIF_LIMIT: Duration = Duration::from_secs(30);
 
-/// Which page of a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
-    /// So many entries at most; 100 where nothing is said.
-    pub limit: Option<u32>,
-    /// Those after this mark, which is the `next` of the page before.
-    pub after: Option<String>,
+/// Questions that the view of the same name answers.
+macro_rules! answered_by_views {
+    ($($(#[$doc:meta])* $name:ident($($asked:ident: $type:ty),*) -> $answer:ty;)*) => {
+        impl Daemon {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, caller: &Caller, $($asked: $type),*) -> Result<$answer, ApiError> {
+                    self.with_world(|world| view::$name(world, caller, $($asked),*))
+                }
+            )*
+        }
+    };
+}
+
+answered_by_views! {
+    /// Jobs, the newest first, in pages.
+    jobs(query: &JobsQuery) -> Jobs;
+    /// A job, whole.
+    job(id: u64) -> Job;
+    /// Why a job waits, runs or ended.
+    why(id: u64) -> Why;
+    /// Tenants by name.
+    tenants(page: &PageQuery) -> Tenants;
+    /// A tenant.
+    tenant(name: &str) -> Tenant;
+    /// Why a tenant has what it has.
+    tenant_why(name: &str) -> TenantWhy;
+    /// Groups by name.
+    groups(page: &PageQuery) -> Groups;
+    /// A group.
+    group(name: &str) -> Group;
+    /// Workloads by tenant and name.
+    workloads(tenant: Option<&str>, page: &PageQuery) -> Workloads;
+    /// A workload.
+    workload(tenant: &str, name: &str) -> Workload;
+    /// Tokens, without their secrets.
+    tokens(page: &PageQuery) -> Tokens;
+    /// The settings.
+    settings() -> Settings;
+    /// Who used how much of what.
+    usage(query: &UsageQuery) -> Usage;
 }
 
 impl Daemon {
     /// Who asks, and how the daemon is.
-    pub fn info(&self, caller: &Caller) -> Result<Info, Problem> {
+    pub fn info(&self, caller: &Caller) -> Result<Info, ApiError> {
         Ok(Info {
             name: "oef".into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -46,23 +80,8 @@ impl Daemon {
         })
     }
 
-    /// Jobs, the newest first, in pages.
-    pub fn jobs(&self, caller: &Caller, query: &JobsQuery) -> Result<Jobs, Problem> {
-        self.with_world(|world| view::jobs(world, caller, query))
-    }
-
-    /// A job, whole.
-    pub fn job(&self, caller: &Caller, id: u64) -> Result<Job, Problem> {
-        self.with_world(|world| view::job(world, caller, id))
-    }
-
-    /// Why a job waits, runs or ended.
-    pub fn why(&self, caller: &Caller, id: u64) -> Result<Why, Problem> {
-        self.with_world(|world| view::why(world, caller, id))
-    }
-
     /// A part of a job's output. Reads files: not for a thread that must not wait.
-    pub fn logs(&self, caller: &Caller, id: u64, query: &LogQuery) -> Result<LogChunk, Problem> {
+    pub fn logs(&self, caller: &Caller, id: u64, query: &LogQuery) -> Result<LogChunk, ApiError> {
         let runs = self.with_world(|world| {
             let job = world.jobs.get(&JobId(id)).filter(|job| caller.may_see(job.tenant()));
             match job.map(|job| caller.may_see_inside(job.tenant())) {
@@ -108,16 +127,6 @@ impl Daemon {
         })
     }
 
-    /// Tenants by name.
-    pub fn tenants(&self, caller: &Caller, page: &Page) -> Result<Tenants, Problem> {
-        self.with_world(|world| view::tenants(world, caller, page))
-    }
-
-    /// A tenant.
-    pub fn tenant(&self, caller: &Caller, name: &str) -> Result<Tenant, Problem> {
-        self.with_world(|world| view::tenant(world, caller, name))
-    }
-
     /// The tenant whose jobs run as this Unix user, if there is one.
     pub(crate) fn tenant_of_user(&self, user: &str) -> Option<String> {
         self.with_world(|world| {
@@ -127,98 +136,63 @@ impl Daemon {
         })
     }
 
-    /// Why a tenant has what it has.
-    pub fn tenant_why(&self, caller: &Caller, name: &str) -> Result<TenantWhy, Problem> {
-        self.with_world(|world| view::tenant_why(world, caller, name))
-    }
-
-    /// Groups by name.
-    pub fn groups(&self, caller: &Caller, page: &Page) -> Result<Groups, Problem> {
-        self.with_world(|world| view::groups(world, caller, page))
-    }
-
-    /// A group.
-    pub fn group(&self, caller: &Caller, name: &str) -> Result<Group, Problem> {
-        self.with_world(|world| view::group(world, caller, name))
-    }
-
-    /// Workloads by tenant and name.
-    pub fn workloads(
-        &self,
-        caller: &Caller,
-        tenant: Option<&str>,
-        page: &Page,
-    ) -> Result<Workloads, Problem> {
-        self.with_world(|world| view::workloads(world, caller, tenant, page))
-    }
-
-    /// A workload.
-    pub fn workload(&self, caller: &Caller, tenant: &str, name: &str) -> Result<Workload, Problem> {
-        self.with_world(|world| view::workload(world, caller, tenant, name))
+    /// The Unix user that a tenant's jobs run as, if it has one of its own.
+    pub(crate) fn user_of_tenant(&self, tenant: &str) -> Option<String> {
+        self.with_world(|world| world.tenants.get(tenant)?.user.clone())
     }
 
     /// The machines, and who is on them.
-    pub fn cluster(&self, caller: &Caller) -> Result<Cluster, Problem> {
+    pub fn cluster(&self, caller: &Caller) -> Result<Cluster, ApiError> {
         let latest = self.inner.shared.latest().clone();
         self.with_world(|world| view::cluster(world, caller, &latest))
     }
 
-    /// Tokens, without their secrets.
-    pub fn tokens(&self, caller: &Caller, page: &Page) -> Result<Tokens, Problem> {
-        self.with_world(|world| view::tokens(world, caller, page))
-    }
-
     /// A token, without its secret.
-    pub fn token(&self, caller: &Caller, id: u64) -> Result<Token, Problem> {
+    pub fn token(&self, caller: &Caller, id: u64) -> Result<Token, ApiError> {
         let before = id.checked_sub(1).map(|before| before.to_string());
-        let first = Page { limit: Some(1), after: before };
+        let first = PageQuery { limit: Some(1), after: before };
         let tokens = self.tokens(caller, &first)?.tokens;
         let token = tokens.into_iter().find(|token| token.id == id);
         token.ok_or_else(|| Kind::NotFound.problem(format!("there is no token {id}")))
     }
 
-    /// The settings.
-    pub fn settings(&self, caller: &Caller) -> Result<Settings, Problem> {
-        self.with_world(|world| view::settings(world, caller))
-    }
-
     /// Rounds, the newest first. Reads the disk.
-    pub fn rounds(&self, caller: &Caller, page: &Page) -> Result<Rounds, Problem> {
+    pub fn rounds(&self, caller: &Caller, page: &PageQuery) -> Result<Rounds, ApiError> {
         let _ = caller;
         view::rounds(&self.inner.archive, page)
     }
 
     /// A round with its certificate; none: the current one. Reads the disk.
-    pub fn round(&self, caller: &Caller, round: Option<u64>) -> Result<Round, Problem> {
+    pub fn round(&self, caller: &Caller, round: Option<u64>) -> Result<Round, ApiError> {
         view::stored_round(&self.inner.archive, round).map(|round| view::round_for(round, caller))
     }
 
     /// The problem that the shares of a round answer. Reads the disk.
-    pub fn round_problem(&self, caller: &Caller, round: u64) -> Result<RoundProblem, Problem> {
+    pub fn round_problem(&self, caller: &Caller, round: u64) -> Result<RoundProblem, ApiError> {
         view::round_problem(&self.inner.archive, caller, round)
     }
 
-    /// Who used how much of what.
-    pub fn usage(&self, caller: &Caller, query: &UsageQuery) -> Result<Usage, Problem> {
-        self.with_world(|world| view::usage(world, caller, query))
-    }
-
     /// Who was promised what, and who got it.
-    pub fn fairness(&self, caller: &Caller) -> Result<Fairness, Problem> {
+    pub fn fairness(&self, caller: &Caller) -> Result<Fairness, ApiError> {
         let draft = self.with_world(|world| view::FairnessDraft::take(world, caller))?;
         Ok(draft.finish())
     }
 
-    /// What would happen if. Computes shares on the calling thread: it may take long.
-    pub fn whatif(&self, caller: &Caller, asked: &WhatIf) -> Result<WhatIfAnswer, Problem> {
+    /// What would happen if. Computes shares on the calling thread, as long as somebody waits for them: it may take long.
+    pub fn whatif(
+        &self,
+        caller: &Caller,
+        asked: &WhatIf,
+        is_gone: &dyn Fn() -> bool,
+    ) -> Result<WhatIfAnswer, ApiError> {
         let draft = self.with_world(|world| view::WhatIfDraft::take(world, caller, asked))?;
         let began = Instant::now();
-        let stop = || began.elapsed() > WHATIF_LIMIT;
+        let stop = || is_gone() || began.elapsed() > WHATIF_LIMIT;
         draft.finish(&oef_core::Options { stop: Some(&stop), ..Default::default() })
     }
 
     /// Events after a number, then each as it happens; none: only what happens from now on.
-    pub fn subscribe(&self, caller: &Caller, after: Option<u64>) -> Result<Subscription, Problem> {
+    pub fn subscribe(&self, caller: &Caller, after: Option<u64>) -> Result<Subscription, ApiError> {
         Ok(Subscription::begin(&self.inner.shared, caller, after))
     }
 
@@ -240,6 +214,7 @@ impl Daemon {
             worst_envy: measured.worst_envy,
             left_out: world.sched.entitlement().left_out().len() as u64,
             shares_failed: world.sched.entitlement().trouble().is_some(),
+            solver_gap: solver_gap(world),
             journal_seq: seq,
             broken: broken_invariants(world),
         })
@@ -267,6 +242,11 @@ fn broken_invariants(world: &World) -> Vec<Invariant> {
     broken.collect()
 }
 
+fn solver_gap(world: &World) -> f64 {
+    let answer = world.sched.entitlement().answer();
+    answer.map_or(0.0, |(_, outcome)| outcome.solver.gap.clamp(0.0, 1.0))
+}
+
 fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
     let types = world.sched.cluster().types();
     let factors = world.sched.past_factors().unwrap_or_default();
@@ -275,7 +255,8 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
         let own: Vec<_> = world.workloads_of(entry).collect();
         let (mut share, mut holds) = (BTreeMap::new(), BTreeMap::new());
         for (j, gpu) in types.iter().enumerate() {
-            share.insert(gpu.clone(), own.iter().map(|w| w.share_on(j)).sum());
+            // The sum of nothing is -0, which nobody wants to read.
+            share.insert(gpu.clone(), own.iter().map(|w| w.share_on(j)).sum::<f64>() + 0.0);
             holds.insert(gpu.clone(), own.iter().map(|w| w.used_on(j)).sum());
         }
         TenantGauges {
@@ -284,7 +265,10 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
             running: count(&JobState::PLACED),
             share,
             holds,
-            deficit: own.iter().flat_map(|w| w.deficits()).sum(),
+            deficit: (0..types.len())
+                .flat_map(|j| own.iter().map(move |w| w.balance_on(j)))
+                .sum::<f64>()
+                + 0.0,
             past_factor: factors.get(entry.key.0).copied().unwrap_or(1.0),
         }
     });
@@ -316,7 +300,7 @@ fn run_numbers(job: &JobEntry) -> Vec<u64> {
 }
 
 /// Somebody asked for a run that is not there.
-fn no_such_run(id: u64, run: u64, runs: &[u64]) -> Problem {
+fn no_such_run(id: u64, run: u64, runs: &[u64]) -> ApiError {
     let problem = Kind::NotFound.problem(format!("job {id} has no run {run}"));
     match runs {
         [] => problem.hint(format!("it has not run yet; `oef why {id}` says why")),
@@ -327,7 +311,7 @@ fn no_such_run(id: u64, run: u64, runs: &[u64]) -> Problem {
     }
 }
 
-fn log_problem(id: u64, error: &ExecutorError) -> Problem {
+fn log_problem(id: u64, error: &ExecutorError) -> ApiError {
     match error {
         ExecutorError::NoOutput(_) => Kind::NotFound
             .problem(format!("job {id} has no output"))

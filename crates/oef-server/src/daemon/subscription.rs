@@ -47,6 +47,11 @@ impl Subscription {
         }
     }
 
+    /// Whether what comes next was read together with what came last.
+    pub fn has_more(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
     /// What comes next; `None`: the daemon stops.
     pub async fn next(&mut self) -> Option<Delivery> {
         loop {

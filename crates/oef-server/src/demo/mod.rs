@@ -7,7 +7,7 @@ use crate::daemon::Daemon;
 use crate::engine::parse;
 use generator::{Generator, TENANTS};
 use oef_api::parsed::Weight;
-use oef_api::types::{JobBatch, JobsQuery, Problem, TenantCreate, WorkloadPut};
+use oef_api::types::{ApiError, JobBatch, JobsQuery, TenantCreate, WorkloadPut};
 use oef_executor::demo_job;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub(crate) async fn run(daemon: Daemon, program: PathBuf) {
 }
 
 /// The tenants, and the profiles that they declare: the speeds of the demonstration job itself.
-async fn prepare(daemon: &Daemon) -> Result<(), Problem> {
+async fn prepare(daemon: &Daemon) -> Result<(), ApiError> {
     let admin = Caller::admin();
     let types: Vec<String> =
         daemon.cluster(&admin)?.types.into_iter().map(|t| t.gpu_type).collect();
@@ -61,7 +61,7 @@ async fn prepare(daemon: &Daemon) -> Result<(), Problem> {
 }
 
 /// Submits a job where there are fewer than there should be.
-async fn top_up(daemon: &Daemon, generator: &mut Generator) -> Result<(), Problem> {
+async fn top_up(daemon: &Daemon, generator: &mut Generator) -> Result<(), ApiError> {
     let admin = Caller::admin();
     let query =
         JobsQuery { label: Some(LABEL.into()), limit: Some(LIVE_MAX), ..JobsQuery::default() };

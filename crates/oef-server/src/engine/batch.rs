@@ -2,15 +2,16 @@
 
 use super::command::Done;
 use super::message::Reply;
+use super::observations::is_current;
 use super::prepare::problem_of;
 use super::run::Engine;
 use crate::daemon::{Measure, NoticeEnd};
 use crate::problem::{Kind, More};
 use crate::store::{NewRecord, StoreError};
-use crate::world::{Action, Change, Record, Rejection, RunEnd, World};
-use oef_api::types::{JobState, Problem, Submitted};
+use crate::world::{Action, Change, Due, Record, Rejection, RunEnd, World};
+use oef_api::types::{ApiError, JobState, Submitted};
 use oef_executor::{Order, sentence};
-use oef_sched::Time;
+use oef_sched::{Generation, JobId, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -81,6 +82,7 @@ impl Engine {
         }
         self.planned = began.elapsed();
         if let Err(problem) = self.make_durable(&staged.records) {
+            // Nothing is left to decide in it: all that was taken was durable.
             self.world = self.shared.world().clone();
             for (_, reply, _) in batch.waiting {
                 let _ = reply.send(Err(problem.clone()));
@@ -89,11 +91,6 @@ impl Engine {
         }
         self.publish(&staged.records);
         staged.orders.into_iter().for_each(|order| self.executor.order(order));
-        for record in &staged.records {
-            if let Change::TenantRemoved { name } = &record.change {
-                self.executor.tenant_removed(name);
-            }
-        }
         for (index, reply, done) in batch.waiting {
             let _ = reply.send(match &results[index] {
                 Ok(()) => Ok(done),
@@ -111,16 +108,33 @@ impl Engine {
     fn stage(&mut self, record: Record, staged: &mut Staged) -> Result<(), Rejection> {
         let Record { at, change } = record;
         let record = Record { at, change: self.world.complete(at, change) };
-        let actions = self.world.apply(&record).inspect_err(|rejection| {
-            tracing::debug!(kind = record.change.kind(), %rejection, "record refused");
-        })?;
+        let applied = self.world.apply(&record);
+        let actions = applied.inspect_err(|rejection| self.refused(&record.change, rejection))?;
         let orders = actions.iter().filter_map(|action| self.order(&self.world, action));
-        staged.orders.extend(orders.chain(retired(&self.world, &record.change)));
+        staged.orders.extend(orders.chain(over(&self.world, &record.change)));
         staged.records.push(record);
         Ok(())
     }
 
-    fn make_durable(&mut self, records: &[Record]) -> Result<(), Problem> {
+    /// A record is refused. Mostly something before it in its batch is the reason, and whoever waits for it is told. Nobody
+    /// waits for what an executor tells, and it is acknowledged all the same.
+    fn refused(&self, change: &Change, rejection: &Rejection) {
+        let kind = change.kind();
+        let Some((job, generation)) = run_that_goes_on(&self.world, change) else {
+            tracing::debug!(kind, %rejection, "record refused");
+            return;
+        };
+        self.metrics.measure(Measure::ObservationRefused);
+        tracing::error!(
+            kind,
+            %job,
+            generation = generation.0,
+            %rejection,
+            "internal error: what happened to a running job cannot be taken; restart the daemon, which asks for its jobs anew"
+        );
+    }
+
+    fn make_durable(&mut self, records: &[Record]) -> Result<(), ApiError> {
         if records.is_empty() {
             return Ok(());
         }
@@ -145,6 +159,8 @@ impl Engine {
             }
             self.measure(record, &before, &world.totals);
         }
+        // What was to be decided after these records was decided, and is among them.
+        world.due = Due::default();
         self.share_ended(&mut world, records);
         let newest = world.next_event - 1;
         drop(world);
@@ -166,7 +182,7 @@ impl Engine {
         }
     }
 
-    fn journal(&mut self, records: &[Record]) -> Result<(), Problem> {
+    fn journal(&mut self, records: &[Record]) -> Result<(), ApiError> {
         let bodies: Result<Vec<String>, _> =
             records.iter().map(|record| serde_json::to_string(&record.change)).collect();
         let bodies = bodies.map_err(|error| {
@@ -186,6 +202,7 @@ impl Engine {
             Ok(numbers) => {
                 self.tried = Instant::now();
                 self.shared.health.journal(None);
+                self.coverage.wrote(bodies.iter().map(|body| body.len() as u64).sum());
                 self.shared.seq.store(numbers.end.saturating_sub(1), Ordering::Relaxed);
                 Ok(())
             }
@@ -256,17 +273,34 @@ impl Engine {
     }
 }
 
-/// Whether a job has ended for good by this.
-fn retired(world: &World, change: &Change) -> Option<Order> {
-    let (Change::Ended(RunEnd { job, .. }) | Change::Cancelled { job, .. }) = change else {
-        return None;
+/// The run that was told of, if it goes on: what it told is lost when its record is refused.
+fn run_that_goes_on(world: &World, change: &Change) -> Option<(JobId, Generation)> {
+    let (job, generation) = match change {
+        Change::Progress { job, generation, .. }
+        | Change::WorkersFinished { job, generation, .. }
+        | Change::Ended(RunEnd { job, generation, .. }) => (*job, *generation),
+        // A start may be told twice.
+        Change::Started { job, generation, .. } => {
+            world.jobs.get(job)?.run().filter(|run| run.started.is_none())?;
+            (*job, *generation)
+        }
+        _ => return None,
     };
-    let entry = world.jobs.get(job)?;
-    entry.state.is_final().then_some(Order::Retire(*job))
+    is_current(world, job, generation).then_some((job, generation))
+}
+
+/// What has ended for good by this: a job, or a tenant.
+fn over(world: &World, change: &Change) -> Option<Order> {
+    let job = match change {
+        Change::Ended(RunEnd { job, .. }) | Change::Cancelled { job, .. } => job,
+        Change::TenantRemoved { name } => return Some(Order::EndTenant(name.clone())),
+        _ => return None,
+    };
+    world.jobs.get(job)?.state.is_final().then_some(Order::Retire(*job))
 }
 
 /// What callers are told when the journal cannot be written.
-fn unavailable(error: &StoreError) -> Problem {
+fn unavailable(error: &StoreError) -> ApiError {
     tracing::error!(error = sentence(error), "the journal cannot be written");
     Kind::Unavailable.problem(sentence(error)).hint("`oef journal check` says how the journal is")
 }

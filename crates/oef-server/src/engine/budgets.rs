@@ -2,7 +2,7 @@
 
 use crate::problem::{Kind, More};
 use crate::world::{World, text_bytes};
-use oef_api::types::{JobState, JobSubmit, Problem};
+use oef_api::types::{ApiError, JobSubmit};
 use oef_report::format::counted;
 use oef_sched::{Span, Time};
 use std::collections::BTreeMap;
@@ -12,12 +12,18 @@ use std::collections::BTreeMap;
 pub struct Budgets {
     /// Jobs of one tenant that have not ended.
     pub tenant_jobs: usize,
-    /// Bytes of their commands, scripts and variables.
+    /// The same of all tenants together. A tenant that has no more than its part of them always gets in.
+    pub all_jobs: usize,
+    /// Bytes of all their texts: commands, scripts, variables, labels, paths.
     pub tenant_bytes: u64,
     /// The same of all tenants together.
     pub all_bytes: u64,
     /// Profile runs that one tenant submits in an hour.
     pub profile_runs: usize,
+    /// Bytes that one tenant writes into the journal in a second, in the long run...
+    pub journal_bytes_per_second: u64,
+    /// ... and at once.
+    pub journal_bytes_burst: u64,
     /// Whether tenants whose jobs run as the daemon's own user may have tokens.
     pub trust_tenants: bool,
 }
@@ -27,11 +33,16 @@ impl Default for Budgets {
         Budgets {
             // A quarter of what the memory is sized for.
             tenant_jobs: 50_000,
+            all_jobs: 200_000,
             // A thousand jobs with the largest scripts, or all fifty thousand with five kilobytes each.
             tenant_bytes: 256 << 20,
             all_bytes: 2 << 30,
             // Ten workloads on ten gpu types, twice.
             profile_runs: 200,
+            // A day of it is what a large disk has.
+            journal_bytes_per_second: 4 << 20,
+            // All that a tenant's jobs may be long, once.
+            journal_bytes_burst: 256 << 20,
             trust_tenants: true,
         }
     }
@@ -46,7 +57,7 @@ impl Budgets {
         world: &World,
         now: Time,
         jobs: &[JobSubmit],
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ApiError> {
         let mut more: BTreeMap<&str, Added> = BTreeMap::new();
         for job in jobs {
             let own = more.entry(job.tenant.as_deref().unwrap_or_default()).or_default();
@@ -54,23 +65,40 @@ impl Budgets {
             own.bytes += text_bytes(job) as u64;
             own.probes += usize::from(job.probe.is_some());
         }
-        let all: u64 = more.values().map(|own| own.bytes).sum();
         for (tenant, own) in &more {
             self.check_jobs(world, tenant, own.jobs)?;
+            self.check_all_jobs(world, tenant, own.jobs, jobs.len())?;
             self.check_bytes(world, tenant, own.bytes)?;
             self.check_probes(world, now, tenant, own.probes)?;
         }
-        match world.index.text_bytes(None) + all > self.all_bytes {
-            true => {
-                let why = "the jobs that have not ended are longer than all together may be";
-                let hint = "wait until some have ended, or put long scripts into files";
-                Err(Kind::LimitReached.problem(why).hint(hint))
-            }
-            false => Ok(()),
-        }
+        self.check_all(world, more.values().map(|own| own.bytes).sum())
     }
 
-    fn check_jobs(&self, world: &World, tenant: &str, more: usize) -> Result<(), Problem> {
+    /// Whether what an edit adds to a job fits. One that takes away always does.
+    pub(super) fn check_edit(
+        &self,
+        world: &World,
+        before: &JobSubmit,
+        after: &JobSubmit,
+    ) -> Result<(), ApiError> {
+        let more = text_bytes(after).saturating_sub(text_bytes(before)) as u64;
+        if more == 0 {
+            return Ok(());
+        }
+        self.check_bytes(world, before.tenant.as_deref().unwrap_or_default(), more)?;
+        self.check_all(world, more)
+    }
+
+    fn check_all(&self, world: &World, more: u64) -> Result<(), ApiError> {
+        if world.index.text_bytes(None) + more <= self.all_bytes {
+            return Ok(());
+        }
+        let why = "the jobs that have not ended are longer than all together may be";
+        let hint = "wait until some have ended, or put long scripts into files";
+        Err(Kind::LimitReached.problem(why).hint(hint))
+    }
+
+    fn check_jobs(&self, world: &World, tenant: &str, more: usize) -> Result<(), ApiError> {
         let entry = world.tenants.get(tenant);
         let live = entry.map_or(0, |entry| entry.live as usize);
         // One that an operator gave it is checked with the record.
@@ -84,13 +112,32 @@ impl Budgets {
         Err(Kind::LimitReached.problem(why).hint(hint))
     }
 
-    fn check_bytes(&self, world: &World, tenant: &str, more: u64) -> Result<(), Problem> {
+    /// Whether one more fits beside all others. Few tenants with many jobs shut none out that has few: so there may be
+    /// twice as many as that, at the very most.
+    fn check_all_jobs(
+        &self,
+        world: &World,
+        tenant: &str,
+        more: usize,
+        of_all: usize,
+    ) -> Result<(), ApiError> {
+        let live = world.jobs.len() - world.ended.len();
+        let own = world.tenants.get(tenant).map_or(0, |entry| entry.live as usize);
+        let part = self.all_jobs / world.tenants.len().max(1);
+        if live + of_all <= self.all_jobs || own + more <= part {
+            return Ok(());
+        }
+        let why = format!("{live} jobs have not ended; there may be {}", self.all_jobs);
+        Err(Kind::LimitReached.problem(why).hint("wait until some have ended"))
+    }
+
+    fn check_bytes(&self, world: &World, tenant: &str, more: u64) -> Result<(), ApiError> {
         let bytes = world.index.text_bytes(Some(tenant));
         if bytes + more <= self.tenant_bytes {
             return Ok(());
         }
         let why = format!(
-            "commands, scripts and variables of the jobs of `{tenant}` that have not ended take {} MiB, and may take {}",
+            "commands, scripts, variables and other texts of the jobs of `{tenant}` that have not ended take {} MiB, and may take {}",
             bytes >> 20,
             self.tenant_bytes >> 20
         );
@@ -103,15 +150,13 @@ impl Budgets {
         now: Time,
         tenant: &str,
         more: usize,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ApiError> {
         if more == 0 {
             return Ok(());
         }
-        let newest = world.index.newest(Some(tenant), &JobState::ALL, None);
-        let recent = newest
-            .filter_map(|id| world.jobs.get(&id))
-            .take_while(|job| now.since(job.submitted) < HOUR);
-        let done = recent.filter(|job| job.spec.probe.is_some()).take(self.profile_runs).count();
+        let newest = world.index.probes(tenant).filter_map(|id| world.jobs.get(&id));
+        let recent = newest.take_while(|job| now.since(job.submitted) < HOUR);
+        let done = recent.take(self.profile_runs).count();
         if done + more <= self.profile_runs {
             return Ok(());
         }

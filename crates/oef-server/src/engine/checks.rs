@@ -2,17 +2,17 @@
 
 use crate::problem::{Kind, More};
 use oef_api::check::{self, BadValue};
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use std::str::FromStr;
 
 /// A value that is wrong by itself.
-pub(super) fn refused(bad: BadValue) -> Problem {
+pub(super) fn refused(bad: BadValue) -> ApiError {
     let BadValue { field, message, hint } = bad;
     Kind::BadRequest.problem(message).field(field).maybe_hint(hint)
 }
 
 /// Refuses everything that is wrong at once, with the place of the first.
-pub(crate) fn all_right(found: Vec<BadValue>) -> Result<(), Problem> {
+pub(crate) fn all_right(found: Vec<BadValue>) -> Result<(), ApiError> {
     let told = found.iter().map(|bad| bad.message.as_str()).collect::<Vec<_>>().join("; ");
     match found.into_iter().next() {
         Some(first) => Err(refused(BadValue { message: told, ..first })),
@@ -21,17 +21,17 @@ pub(crate) fn all_right(found: Vec<BadValue>) -> Result<(), Problem> {
 }
 
 /// A name from a path, or from elsewhere than a body.
-pub(crate) fn parse<T: FromStr<Err = String>>(field: &str, text: &str) -> Result<T, Problem> {
+pub(crate) fn parse<T: FromStr<Err = String>>(field: &str, text: &str) -> Result<T, ApiError> {
     text.parse().map_err(|why: String| refused(BadValue::new(field, why)))
 }
 
 /// A name that has no type of its own: of a user, of a command.
-pub(super) fn name(what: &str, field: &str, name: &str) -> Result<(), Problem> {
+pub(super) fn name(what: &str, field: &str, name: &str) -> Result<(), ApiError> {
     check::name(what, name).map_err(|why| refused(BadValue::new(field, why)))
 }
 
 /// A text that is shown in one line.
-pub(super) fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), Problem> {
+pub(super) fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), ApiError> {
     check::line(what, field, text, max).map_err(refused)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn seconds(
     field: &str,
     seconds: Option<f64>,
     zero: bool,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     check::seconds(what, field, seconds, zero).map_err(refused)
 }
 

@@ -4,7 +4,8 @@ use super::tenancy::known_type;
 use crate::problem::{Kind, More as _};
 use crate::world::{GangEntry, World};
 use oef_api::limits::WORKERS_MAX;
-use oef_api::types::{FigureSource, GangPut, Problem, Provenance};
+use oef_api::types::{ApiError, FigureSource, GangPut, Provenance};
+use oef_core::problem::{MAX_LIVE_RATIO, UnusableProfile, check_profile_within};
 use oef_sched::{Stands, Time};
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub(super) fn told(
     throughput: Option<&BTreeMap<String, f64>>,
     gangs: &[GangPut],
     provenance: Provenance,
-) -> Result<Vec<GangEntry>, Problem> {
+) -> Result<Vec<GangEntry>, ApiError> {
     if gangs.len() > FIGURES_MAX {
         return Err(bad(format!("a profile has {FIGURES_MAX} figures of gangs at most")));
     }
@@ -36,7 +37,26 @@ pub(super) fn told(
         }
         told.push(entry);
     }
+    check_range(throughput, &told)?;
     Ok(told)
+}
+
+/// A gang is a row of the shares' problem: its speeds may differ as little as those of single workers may.
+fn check_range(
+    throughput: Option<&BTreeMap<String, f64>>,
+    told: &[GangEntry],
+) -> Result<(), ApiError> {
+    let Some(throughput) = throughput.filter(|_| !told.is_empty()) else { return Ok(()) };
+    let of_gangs = told.iter().filter_map(|g| Some(g.kept? * throughput.get(&g.gpu_type)?));
+    let all: Vec<f64> = throughput.values().copied().chain(of_gangs).collect();
+    match check_profile_within(&all, MAX_LIVE_RATIO) {
+        Err(reason @ UnusableProfile::Range { .. }) => {
+            Err(bad(format!("these figures of gangs cannot be used: {reason}"))
+                .hint("check the units: they are per GPU, like those of single workers"))
+        }
+        // What is wrong with the figures of single workers is told of these.
+        _ => Ok(()),
+    }
 }
 
 fn figure(
@@ -44,7 +64,7 @@ fn figure(
     throughput: Option<&BTreeMap<String, f64>>,
     gang: &GangPut,
     provenance: Provenance,
-) -> Result<GangEntry, Problem> {
+) -> Result<GangEntry, ApiError> {
     let Some(throughput) = throughput else {
         return Err(bad("figures of gangs come with the throughput of single workers")
             .hint("give `throughput`, too: the figures of gangs are in its unit"));
@@ -99,6 +119,6 @@ fn named(gang: &GangPut) -> String {
     format!("a gang of {} {place} of {}", gang.workers, gang.gpu_type)
 }
 
-fn bad(why: impl Into<String>) -> Problem {
+fn bad(why: impl Into<String>) -> ApiError {
     Kind::BadRequest.problem(why).field("gangs")
 }

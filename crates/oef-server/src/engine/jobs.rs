@@ -1,5 +1,6 @@
 //! Jobs that somebody wants to cancel, change or submit once more: who may, and what is wrong with it.
 
+use super::budgets::Budgets;
 use super::checks::all_right;
 use super::command::Done;
 use super::prepare::{Prepared, forbidden, problem_of};
@@ -7,7 +8,7 @@ use super::submission;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, JobEntry, Rejection, World, was_shortened};
-use oef_api::types::{JobBatch, JobPatch, JobState, JobSubmit, Problem};
+use oef_api::types::{ApiError, JobBatch, JobPatch, JobState, JobSubmit};
 use oef_sched::JobId;
 
 /// A job that the caller may change; `what` is said where it may not.
@@ -16,7 +17,7 @@ fn owned<'a>(
     caller: &Caller,
     id: JobId,
     what: &str,
-) -> Result<&'a JobEntry, Problem> {
+) -> Result<&'a JobEntry, ApiError> {
     let job = world.jobs.get(&id).filter(|job| caller.may_see(job.tenant()));
     let job = job.ok_or_else(|| problem_of(&Rejection::UnknownJob(id)))?;
     match caller.may_change(job.tenant()) {
@@ -31,7 +32,7 @@ fn live<'a>(
     caller: &Caller,
     id: JobId,
     what: &str,
-) -> Result<&'a JobEntry, Problem> {
+) -> Result<&'a JobEntry, ApiError> {
     let job = owned(world, caller, id, what)?;
     match job.state.is_final() {
         true => {
@@ -61,7 +62,7 @@ pub(super) fn office(caller: &Caller) -> String {
 }
 
 /// Ends a job.
-pub(super) fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, Problem> {
+pub(super) fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, ApiError> {
     let job = live(world, caller, id, "cancel a job")?;
     if job.cancelled_by.is_some() {
         return Ok(Prepared::Already(Done::Nothing));
@@ -76,7 +77,8 @@ pub(super) fn patch(
     caller: &Caller,
     id: JobId,
     mut patch: JobPatch,
-) -> Result<Prepared, Problem> {
+    budgets: &Budgets,
+) -> Result<Prepared, ApiError> {
     let job = live(world, caller, id, "change a job")?;
     if job.cancelled_by.is_some() {
         return Err(problem_of(&Rejection::CancelledAlready(id)));
@@ -101,6 +103,7 @@ pub(super) fn patch(
         return Err(Kind::Conflict.problem(why).field(field).hint(hint));
     }
     all_right(new.check())?;
+    budgets.check_edit(world, &job.spec, &new)?;
     if is_elsewhere {
         submission::check_gang(world, &new)?;
     }
@@ -112,7 +115,7 @@ pub(super) fn patch(
 }
 
 /// The same job once more, from its beginning: nothing that it waited for counts again.
-pub(super) fn again(world: &World, caller: &Caller, id: JobId) -> Result<JobBatch, Problem> {
+pub(super) fn resubmitted(world: &World, caller: &Caller, id: JobId) -> Result<JobBatch, ApiError> {
     let job = owned(world, caller, id, "submit a job again")?;
     if was_shortened(&job.spec) {
         let why = format!("the command of job {id} is long, and was not kept whole after its end");

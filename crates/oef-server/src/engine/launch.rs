@@ -3,11 +3,11 @@
 use super::environment;
 use super::nodes::Nodes;
 use super::others::Others;
-use crate::terminal::TerminalAccess;
+use crate::terminal::TerminalEndpoint;
 use crate::world::{JobEntry, RunEnding, World};
 use oef_api::types::StopSignal;
 use oef_executor::{CheckpointLocation, Checkpoints, Held, Known, Launch, Program, RunAs};
-use oef_sched::{JobId, Span};
+use oef_sched::{Generation, JobId, Span};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Site {
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
     /// How jobs in a terminal reach the daemon.
-    pub terminal: Option<Arc<TerminalAccess>>,
+    pub terminal: Option<Arc<TerminalEndpoint>>,
 }
 
 impl Site {
@@ -91,9 +91,18 @@ impl Site {
             held: held.collect(),
             jobs: world.jobs.keys().copied().collect(),
             retired: ended.map(|(&id, _)| id).collect(),
+            leases: started(world),
             next: JobId(world.next_job),
         }
     }
+}
+
+/// The latest lease under which each job was started that has not ended. GPUs that are promised and not free yet are no
+/// start, although the scheduler has a number for them.
+fn started(world: &World) -> BTreeMap<JobId, Generation> {
+    let live = world.jobs.iter().filter(|(_, job)| !job.state.is_final());
+    let last = |job: &JobEntry| job.runs.last().map_or(Generation(0), |run| run.generation);
+    live.map(|(&id, job)| (id, last(job))).collect()
 }
 
 /// Where the executor finds a job's checkpoints, and whether it has to.
@@ -151,8 +160,10 @@ fn stop_signal(signal: StopSignal) -> oef_executor::StopSignal {
 mod tests {
     use super::*;
     use crate::world::lifecycle::new_entry;
-    use crate::world::{LastCheckpoints, RunEntry};
-    use oef_sched::{Generation, Time, WorkloadKey};
+    use crate::world::testing::{empty, with_jobs};
+    use crate::world::{Change, LastCheckpoints, NewJob, RunEntry};
+    use oef_api::types::JobSubmit;
+    use oef_sched::{NodeSpec, Time, WorkloadKey};
 
     fn job(last: Option<Option<&str>>, checkpoint: Option<f64>) -> JobEntry {
         let mut job = new_entry(Default::default(), WorkloadKey(0), Time(1));
@@ -201,5 +212,25 @@ mod tests {
             detail: None,
         });
         assert!(has_saved(&saved));
+    }
+
+    /// A journal that ends where GPUs were promised would otherwise seem to know of the start that followed.
+    #[test]
+    fn gpus_that_are_promised_are_no_start() {
+        let mut world = empty();
+        let node = NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 };
+        for change in [Change::NodeUp(node)].into_iter().chain(with_jobs(1)) {
+            world.happen(Time(1), change).expect("taken");
+        }
+        let (job, generation) = (JobId(1), Generation(1));
+        let started = Change::Started { job, generation, at_ms: None, host: None };
+        world.happen(Time(2), started).expect("taken");
+        let spec = JobSubmit { priority: 5, now: true, ..world.jobs[&job].spec.clone() };
+        let jobs = vec![NewJob { id: 2, spec }];
+        world.happen(Time(3), Change::Submitted { jobs, key: None, sweep: None }).expect("taken");
+        let promised = world.sched.job(JobId(2)).expect("it waits");
+        assert_eq!(promised.generation(), Generation(1), "the GPU of the first is promised to it");
+        let known = super::started(&world);
+        assert_eq!(known, BTreeMap::from([(job, generation), (JobId(2), Generation(0))]));
     }
 }

@@ -3,7 +3,7 @@
 use super::command::{Command, Done};
 use crate::caller::Caller;
 use crate::daemon::StopJobs;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use oef_executor::{Cursor, Event};
 use oef_sched::Answer;
 use std::sync::mpsc::SyncSender;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Where the answer to a command goes.
-pub(crate) type Reply = oneshot::Sender<Result<Done, Problem>>;
+pub(crate) type Reply = oneshot::Sender<Result<Done, ApiError>>;
 
 /// Something that the engine has to deal with.
 pub(crate) enum Message {

@@ -11,12 +11,16 @@ mod budgets;
 mod checks;
 mod clock;
 mod command;
+#[cfg(test)]
+mod commits;
+mod coverage;
 mod environment;
 mod gang_figures;
 mod health;
 mod jobs;
 mod launch;
 mod message;
+mod meter;
 mod nodes;
 mod notifications;
 mod observations;

@@ -8,7 +8,7 @@ use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;
 use crate::world::{Change, NotificationEntry, NotificationSpec, Receiver, Rejection, World};
-use oef_api::types::{JobState, NotificationCreate, Problem, Role};
+use oef_api::types::{ApiError, JobState, NotificationCreate, Role};
 use oef_sched::{Span, Time};
 
 /// Notifications of one tenant, and those about all jobs. Eight with a thousand short notices each are some megabytes.
@@ -28,7 +28,7 @@ pub(super) fn add(
     caller: &Caller,
     create: NotificationCreate,
     numbers: &mut Numbers,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared, ApiError> {
     let NotificationCreate { tenant, url, command, secret, mut on } = create;
     let tenant = tenant.or_else(|| caller.tenant.clone());
     match &tenant {
@@ -72,7 +72,7 @@ fn receiver(
     url: Option<String>,
     command: Option<String>,
     secret: Option<String>,
-) -> Result<Receiver, Problem> {
+) -> Result<Receiver, ApiError> {
     match (url, command) {
         (Some(url), None) => {
             checks::line("the address", "url", &url, URL_MAX)?;
@@ -104,7 +104,7 @@ fn receiver(
     }
 }
 
-pub(super) fn remove(world: &World, caller: &Caller, id: u64) -> Result<Prepared, Problem> {
+pub(super) fn remove(world: &World, caller: &Caller, id: u64) -> Result<Prepared, ApiError> {
     own(world, caller, id)?;
     Ok(Prepared::Changes(vec![Change::NotificationRemoved { id }], Done::Nothing))
 }
@@ -114,7 +114,7 @@ pub(super) fn test(
     now: Time,
     caller: &Caller,
     id: u64,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared, ApiError> {
     let entry = own(world, caller, id)?;
     // Whoever sends tests without end would have the daemon flood somebody.
     let is_waiting = entry.waiting.front().is_some_and(|notice| notice.test);
@@ -136,7 +136,7 @@ pub(crate) fn own<'a>(
     world: &'a World,
     caller: &Caller,
     id: u64,
-) -> Result<&'a NotificationEntry, Problem> {
+) -> Result<&'a NotificationEntry, ApiError> {
     if caller.role == Role::Viewer {
         return Err(forbidden(caller, "change a notification"));
     }

@@ -213,7 +213,7 @@ pub(super) fn transfer(world: &World, event: &Event) -> Option<(JobId, Transfer)
 }
 
 /// Whether a run is the one that the world knows of. Another one was over before: nobody needs to hear of it.
-fn is_current(world: &World, job: JobId, generation: Generation) -> bool {
+pub(super) fn is_current(world: &World, job: JobId, generation: Generation) -> bool {
     let run = world.jobs.get(&job).and_then(|entry| entry.run());
     run.is_some_and(|run| run.generation == generation)
 }
@@ -229,7 +229,7 @@ fn telemetry(progress: &Progress) -> Telemetry {
         checkpoint: number(progress.checkpoint),
         throughput: number(progress.throughput),
         loss: number(progress.loss),
-        measured: progress.measured.filter(oef_executor::Measured::is_sound).map(shown),
+        measured: progress.measured.filter(oef_executor::Timing::is_sound).map(shown),
         wait: number(progress.wait),
         clock_ms: Some(progress.at_ms),
     }
@@ -270,7 +270,8 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
         Ending::Checkpointed => RunEnding::Checkpointed,
         Ending::Stopped { .. } => RunEnding::Stopped,
         Ending::TimedOut { .. } => RunEnding::TimedOut,
-        Ending::Vanished { .. } | Ending::Refused { .. } => RunEnding::Lost,
+        Ending::Vanished { .. } => RunEnding::Lost,
+        Ending::Refused { .. } => RunEnding::Hindered,
         Ending::Impossible { .. } => RunEnding::Impossible,
         Ending::Failed { reason, .. } => match reason {
             FailReason::CommandNotFound { .. }
@@ -278,7 +279,7 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
             | FailReason::WorkdirMissing { .. } => RunEnding::Impossible,
             FailReason::NotMeasured { .. } => RunEnding::Unmeasured,
             // That the system has no room says nothing of the job.
-            FailReason::System { .. } => RunEnding::Lost,
+            FailReason::System { .. } => RunEnding::Hindered,
             _ => RunEnding::Failed,
         },
     };
@@ -287,8 +288,8 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
     Change::Ended(RunEnd { job, generation, ending, detail, last_lines, at_ms, exit, outcome })
 }
 
-fn shown(measured: oef_executor::Measured) -> Measured {
-    let oef_executor::Measured { batch_seconds, spread, batches, lots, wait } = measured;
+fn shown(measured: oef_executor::Timing) -> Measured {
+    let oef_executor::Timing { batch_seconds, spread, batches, lots, wait } = measured;
     // An executor tells nothing that it has not timed.
     Measured { batch_seconds, spread, batches, lots, wait, timed: true }
 }
@@ -363,6 +364,23 @@ mod tests {
             Change::Progress { job: JOB, generation, telemetry },
         ];
         assert_eq!(changes(&mut seen, &world, &site), expected);
+    }
+
+    /// Running out of descriptors, memory or disk is never a job's failure, nor is a start that is refused.
+    #[test]
+    fn what_the_machine_is_to_blame_for_is_no_loss_of_the_jobs() {
+        let (detail, why) = (|| "too many open files".to_string(), || "a runner".to_string());
+        let cases = [
+            (Ending::failed(FailReason::System { detail: detail() }), RunEnding::Hindered),
+            (Ending::Refused { why: why() }, RunEnding::Hindered),
+            (Ending::Vanished { detail: detail() }, RunEnding::Lost),
+            (Ending::Impossible { why: why() }, RunEnding::Impossible),
+            (Ending::failed(FailReason::Exit), RunEnding::Failed),
+        ];
+        for (ending, expected) in cases {
+            let Change::Ended(end) = ended(JOB, Generation(1), &ending, 5) else { panic!("ended") };
+            assert_eq!(end.ending, expected, "{ending:?}");
+        }
     }
 
     #[test]

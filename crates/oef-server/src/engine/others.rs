@@ -1,6 +1,7 @@
 //! Jobs that a cluster looks after by itself, as an executor that observes tells them, and what follows for the world.
 
 use super::checks;
+use super::readings::GpuPlace;
 use super::tenancy::create_checked;
 use crate::world::{Change, JobEntry, NewJob, RunEnding, World};
 use oef_api::check::cleaned;
@@ -27,9 +28,6 @@ pub(super) struct Others {
     refused: BTreeSet<String>,
 }
 
-/// A GPU by the name of its node.
-type Place = (String, u32);
-
 impl Others {
     /// Takes what was told.
     pub fn take(&mut self, event: &Event) {
@@ -46,7 +44,7 @@ impl Others {
     }
 
     /// What was given last is not durable: it is to be given again.
-    pub fn again(&mut self) {
+    pub fn announce_again(&mut self) {
         self.is_due = true;
     }
 
@@ -172,7 +170,7 @@ fn lost(id: JobId, entry: &JobEntry) -> Option<Change> {
 }
 
 /// Whether a job that has GPUs has them where it is said to run.
-fn is_there(entry: &JobEntry, places: &[Place]) -> bool {
+fn is_there(entry: &JobEntry, places: &[GpuPlace]) -> bool {
     let Some(run) = entry.run() else { return true };
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for gpu in &run.gpus {
@@ -182,14 +180,14 @@ fn is_there(entry: &JobEntry, places: &[Place]) -> bool {
 }
 
 /// The GPUs that jobs have.
-fn used(world: &World) -> BTreeSet<Place> {
+fn used(world: &World) -> BTreeSet<GpuPlace> {
     let placed = world.index.newest(None, &JobState::PLACED, None);
     let runs = placed.filter_map(|id| world.jobs.get(&id)?.run());
     runs.flat_map(|run| run.gpus.iter().map(|gpu| (gpu.node.clone(), gpu.index))).collect()
 }
 
 /// Free GPUs for a job, as many as it has on each node; none: they are not there, or not yet free.
-fn free(world: &World, places: &[Place], used: &mut BTreeSet<Place>) -> Option<Vec<GpuId>> {
+fn free(world: &World, places: &[GpuPlace], used: &mut BTreeSet<GpuPlace>) -> Option<Vec<GpuId>> {
     let cluster = world.sched.cluster();
     let mut found = Vec::new();
     let mut taken = Vec::new();

@@ -10,7 +10,7 @@ use crate::world::{Change, Drain, RunningJobs, Window, World};
 use jiff::Timestamp;
 use oef_api::check;
 use oef_api::limits::REASON_MAX;
-use oef_api::types::{NodeHealth, NodePatch, Problem};
+use oef_api::types::{ApiError, NodeHealth, NodePatch};
 use oef_sched::Time;
 
 /// Plans for one node: two years of weekly ones.
@@ -23,7 +23,7 @@ pub(super) fn node(
     caller: &Caller,
     node: String,
     patch: NodePatch,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared, ApiError> {
     if let Some(reason) = &patch.reason {
         check::line("the reason", "reason", reason, REASON_MAX).map_err(refused)?;
     }
@@ -46,7 +46,7 @@ fn taken_out(
     caller: &Caller,
     node: String,
     patch: NodePatch,
-) -> Result<Change, Problem> {
+) -> Result<Change, ApiError> {
     let from = patch.from.map(|from| time("from", from)).transpose()?.filter(|from| *from > now);
     let until = patch.until.map(|until| time("until", until)).transpose()?;
     if until.is_some_and(|until| until <= from.unwrap_or(now)) {
@@ -70,7 +70,7 @@ fn taken_out(
 }
 
 /// Whether one more plan fits: every round goes through all of them.
-fn room_for_window(world: &World, node: &str) -> Result<(), Problem> {
+fn room_for_window(world: &World, node: &str) -> Result<(), ApiError> {
     let planned = world.windows.values().filter(|window| window.node == node).count();
     if planned < WINDOWS_MAX {
         return Ok(());
@@ -86,7 +86,7 @@ fn named(caller: &Caller) -> String {
     }
 }
 
-fn time(field: &str, at: Timestamp) -> Result<Time, Problem> {
+fn time(field: &str, at: Timestamp) -> Result<Time, ApiError> {
     let ms = u64::try_from(at.as_millisecond());
     ms.map(Time).map_err(|_| Kind::BadRequest.problem(format!("{at} is too long ago")).field(field))
 }

@@ -3,12 +3,13 @@
 use super::budgets::Budgets;
 use super::checks;
 use super::command::{Command, Done};
+use super::meter::Meter;
 use super::submission::{self, Asked};
 use super::{jobs, notifications, outage, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
-use oef_api::types::{Problem, TenantPatch};
+use oef_api::types::{ApiError, TenantPatch};
 use oef_sched::{JobId, Time};
 
 /// What a command comes to.
@@ -27,16 +28,31 @@ pub(super) struct Numbers {
     pub next_token: u64,
     pub next_notification: u64,
     pub budgets: Budgets,
+    pub meter: Meter,
 }
 
-/// Checks a command against the world: who asks, and whether it can be done.
+/// Checks a command against the world: who asks, whether it can be done, and whether they have not written too much.
 pub(super) fn prepare(
     world: &World,
     now: Time,
     caller: &Caller,
     command: Command,
     numbers: &mut Numbers,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared, ApiError> {
+    let prepared = checked(world, now, caller, command, numbers)?;
+    if let Prepared::Changes(changes, _) = &prepared {
+        numbers.meter.charge(caller, changes, now, &numbers.budgets)?;
+    }
+    Ok(prepared)
+}
+
+fn checked(
+    world: &World,
+    now: Time,
+    caller: &Caller,
+    command: Command,
+    numbers: &mut Numbers,
+) -> Result<Prepared, ApiError> {
     let all = |changes: Vec<Change>| Ok(Prepared::Changes(changes, Done::Nothing));
     let one = |change: Change| all(vec![change]);
     if world.observes {
@@ -48,9 +64,11 @@ pub(super) fn prepare(
             submission::prepare(world, now, caller, asked, numbers)
         }
         Command::Cancel { job } => jobs::cancel(world, caller, JobId(job)),
-        Command::PatchJob { job, patch } => jobs::patch(world, caller, JobId(job), patch),
+        Command::PatchJob { job, patch } => {
+            jobs::patch(world, caller, JobId(job), patch, &numbers.budgets)
+        }
         Command::Resubmit { job } => {
-            let batch = jobs::again(world, caller, JobId(job))?;
+            let batch = jobs::resubmitted(world, caller, JobId(job))?;
             let asked = Asked { batch, key: None, create_tenants: false };
             submission::prepare(world, now, caller, asked, numbers)
         }
@@ -66,6 +84,10 @@ pub(super) fn prepare(
             let own = TenantPatch { order: patch.order, ..TenantPatch::default() };
             if patch.order.is_none() || own != patch || !caller.may_change(&name) {
                 operator(caller, "change a tenant")?;
+            }
+            if patch.user == Some(None) {
+                admin(caller, "decide which user jobs run as")?;
+                tenancy::may_run_as_daemon(world, &name, &numbers.budgets)?;
             }
             all(tenancy::patch(world, caller, name, patch)?)
         }
@@ -125,7 +147,7 @@ pub(super) fn prepare(
 }
 
 /// What cannot be done where a cluster is only observed.
-fn observed(command: &Command) -> Result<(), Problem> {
+fn observed(command: &Command) -> Result<(), ApiError> {
     let (what, instead) = match command {
         Command::Submit { .. } => ("take no jobs", "submit it with sbatch"),
         Command::Cancel { .. } => ("end no jobs", "end it with scancel"),
@@ -147,7 +169,7 @@ fn observed(command: &Command) -> Result<(), Problem> {
 }
 
 /// Only those who run the cluster may do that.
-fn operator(caller: &Caller, what: &str) -> Result<(), Problem> {
+fn operator(caller: &Caller, what: &str) -> Result<(), ApiError> {
     match caller.is_operator() {
         true => Ok(()),
         false => Err(forbidden(caller, what)),
@@ -155,20 +177,20 @@ fn operator(caller: &Caller, what: &str) -> Result<(), Problem> {
 }
 
 /// Only admins may do that.
-pub(super) fn admin(caller: &Caller, what: &str) -> Result<(), Problem> {
+pub(super) fn admin(caller: &Caller, what: &str) -> Result<(), ApiError> {
     match caller.is_admin() {
         true => Ok(()),
         false => Err(forbidden(caller, what)),
     }
 }
 
-pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
+pub(super) fn forbidden(caller: &Caller, what: &str) -> ApiError {
     let problem = Kind::Forbidden.problem(format!("{} may not {what}", caller.named()));
     problem.hint(caller.way_out())
 }
 
 /// A rejection in the words of the interface.
-pub(crate) fn problem_of(rejection: &Rejection) -> Problem {
+pub(crate) fn problem_of(rejection: &Rejection) -> ApiError {
     let kind = match rejection {
         Rejection::UnknownTenant(_) => Kind::UnknownTenant,
         Rejection::UnknownGroup(_)

@@ -34,19 +34,19 @@ pub(crate) struct GpuNow {
 }
 
 /// A GPU by its node and its place there.
-pub(crate) type Place = (String, u32);
+pub(crate) type GpuPlace = (String, u32);
 
 /// The last readings, for those who ask.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Latest {
-    gpus: BTreeMap<Place, GpuNow>,
+    gpus: BTreeMap<GpuPlace, GpuNow>,
     /// When they came, and how soon others are due.
     taken: Option<(Instant, Duration)>,
 }
 
 impl Latest {
     /// The GPUs of which something is known now.
-    pub fn gpus(&self) -> impl Iterator<Item = (&Place, &GpuNow)> {
+    pub fn gpus(&self) -> impl Iterator<Item = (&GpuPlace, &GpuNow)> {
         let is_known = self.taken.is_some_and(|(at, every)| is_fresh(at.elapsed(), every));
         is_known.then_some(&self.gpus).into_iter().flatten()
     }
@@ -60,7 +60,7 @@ fn is_fresh(age: Duration, every: Duration) -> bool {
 #[derive(Default)]
 pub(super) struct Readings {
     /// When each GPU last told how busy it is.
-    last: BTreeMap<Place, Time>,
+    last: BTreeMap<GpuPlace, Time>,
     /// By tenant, workload and gpu type.
     sums: BTreeMap<(String, String, String), (u64, f64)>,
 }
@@ -96,7 +96,7 @@ impl Readings {
     fn add(
         &mut self,
         at: Time,
-        place: &Place,
+        place: &GpuPlace,
         utilisation: f64,
         every: Span,
         holder: Option<JobId>,
@@ -154,7 +154,7 @@ fn shown(
 }
 
 /// The job on each GPU.
-fn holders(world: &World) -> BTreeMap<Place, JobId> {
+fn holders(world: &World) -> BTreeMap<GpuPlace, JobId> {
     let mut holders = BTreeMap::new();
     for id in world.index.newest(None, &JobState::PLACED, None) {
         let run = world.jobs.get(&id).and_then(|job| job.run());
@@ -166,7 +166,7 @@ fn holders(world: &World) -> BTreeMap<Place, JobId> {
 
 impl Nodes {
     /// Where in the cluster each GPU of the executor is.
-    fn places(&self) -> BTreeMap<DeviceId, Place> {
+    fn places(&self) -> BTreeMap<DeviceId, GpuPlace> {
         let all = self.named().flat_map(|(name, devices)| {
             (0..).zip(devices).map(move |(index, device)| (device.clone(), (name.clone(), index)))
         });
@@ -242,7 +242,7 @@ mod tests {
         readings.done();
         assert_eq!(readings.change(), None);
         let now = hear(&mut readings, 92_000, both(Some(0.0)));
-        let gpus: BTreeMap<Place, GpuNow> =
+        let gpus: BTreeMap<GpuPlace, GpuNow> =
             now.gpus().map(|(place, gpu)| (place.clone(), gpu.clone())).collect();
         let own = &gpus[&("n".to_string(), held)];
         assert_eq!(own.idle_for, Some(Duration::from_secs(10)), "since it was first seen idle");

@@ -4,9 +4,11 @@ use super::archiver::Document;
 use super::batch::Batch;
 use super::budgets::Budgets;
 use super::clock::{Clock, ClockSource, SystemClock};
+use super::coverage::Coverage;
 use super::environment;
 use super::launch::Site;
 use super::message::Message;
+use super::meter::Meter;
 use super::nodes::Nodes;
 use super::observations::Observations;
 use super::others::{self, Others};
@@ -20,19 +22,22 @@ use super::threads::{Threads, Work, archiver};
 use crate::daemon::{Memory, Metrics, Options, StartError};
 use crate::replay::Replay;
 use crate::store::{Archive, Ledger, OpenMode, Store, StoreError, StoredRecord};
-use crate::terminal::TerminalAccess;
+use crate::terminal::TerminalEndpoint;
 use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_api::types::SettingsPatch;
-use oef_executor::{Cursor, Event, Executor};
+use oef_executor::{Cursor, Event, Executor, Unknown};
 use oef_report::format::counted;
-use oef_sched::Time;
-use std::collections::BTreeMap;
+use oef_sched::{JobId, Time};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+/// So many jobs are named where one sentence is about all of them.
+const JOBS_NAMED: usize = 10;
 
 /// An engine that works.
 pub(crate) struct Running {
@@ -56,7 +61,7 @@ pub(crate) struct Parts {
     pub environment: BTreeMap<String, String>,
     pub log_limit_bytes: u64,
     /// How jobs in a terminal reach the daemon.
-    pub terminal: Option<Arc<TerminalAccess>>,
+    pub terminal: Option<Arc<TerminalEndpoint>>,
     pub budgets: Budgets,
     pub beginning: Beginning,
     pub messages: Receiver<Message>,
@@ -83,11 +88,18 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
     let mut others = Others::default();
     heard.iter().for_each(|(_, event)| others.take(event));
     let site = Site { env, nodes, others, log_limit_bytes, terminal: parts.terminal };
-    let unused = executor.resume(site.known(&world)).map_err(StartError::Recover)?;
+    let known = site.known(&world);
+    match beyond(&executor.unknown(&known)) {
+        Some(what) if !parts.ledger.may_lack() => return Err(StartError::Beyond { what }),
+        Some(what) => tracing::warn!("{what}; what runs of them is killed"),
+        None => parts.ledger.lacks_nothing(),
+    }
+    let unused = executor.resume(known).map_err(StartError::Recover)?;
     let now = clock.now();
     let next_job = world.next_job.max(unused.0);
     let (next_token, next_notification) = (world.next_token, world.notifications.next);
-    let numbers = Numbers { next_job, next_token, next_notification, budgets };
+    let meter = Meter::default();
+    let numbers = Numbers { next_job, next_token, next_notification, budgets, meter };
     let first = first_changes(&world, &parts.beginning, &site.nodes)?;
     let engine = Engine {
         shared: Arc::new(Shared::new(world.clone(), parts.ledger.head())),
@@ -106,7 +118,7 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
         readings: Readings::default(),
         rounds: Rounds::due(now),
         planned: Duration::ZERO,
-        snapshot: (parts.covered, false),
+        coverage: Coverage::upto(parts.covered),
         stopping: None,
         pause: Time(0),
         turned: Time(0),
@@ -114,6 +126,27 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
         first,
     };
     Ok((engine, heard))
+}
+
+/// What was started that the journal does not know, in words; none: nothing.
+fn beyond(Unknown { jobs, started }: &Unknown) -> Option<String> {
+    let listed = |jobs: &BTreeSet<JobId>| {
+        let named: Vec<String> = jobs.iter().take(JOBS_NAMED).map(JobId::to_string).collect();
+        let more = jobs.len().saturating_sub(JOBS_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{} {}{more}", if jobs.len() == 1 { "job" } else { "jobs" }, named.join(", "))
+    };
+    let mut said = Vec::new();
+    if !jobs.is_empty() {
+        said.push(format!(
+            "the state folder has output of {}, which its journal does not know",
+            listed(jobs)
+        ));
+    }
+    if !started.is_empty() {
+        said.push(format!("{} ran again after the end of its journal", listed(started)));
+    }
+    (!said.is_empty()).then(|| said.join(", and "))
 }
 
 /// Opens the folder, replays the journal, recovers running jobs, and starts the threads.
@@ -223,7 +256,7 @@ fn first_changes(
             ..SettingsEntry::default()
         };
         let sched = Box::new(options.first.clone());
-        changes.push(Change::Began { meaning: MEANING, sched, settings });
+        changes.push(Change::Began { meaning: MEANING, sched, settings, whole: false });
     }
     if !is_new && world.meaning != MEANING {
         // From here on decisions are written down.

@@ -4,6 +4,7 @@ use super::archiver::{Archiver, Document};
 use super::batch::Batch;
 use super::clock::Clock;
 use super::command::Command;
+use super::coverage::Coverage;
 use super::launch::Site;
 use super::message::Message;
 use super::observations::{Observations, transfer};
@@ -31,8 +32,6 @@ const BATCH_MAX: usize = 512;
 const WAKE_MAX: Span = Span(500);
 /// After the journal could not be written, observations wait so long.
 const PAUSE: Span = Span(1000);
-/// Records after which a snapshot is worth its while: replaying them takes about a second.
-const SNAPSHOT_RECORDS: u64 = 20_000;
 /// After so long without a record it is looked whether one could be written.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// Beyond the grace time, what it takes until an ending is seen.
@@ -59,8 +58,8 @@ pub(crate) struct Engine {
     pub(super) rounds: Rounds,
     /// How long the last round took to plan.
     pub planned: Duration,
-    /// The last record that a snapshot covers, and whether one is being written.
-    pub snapshot: (u64, bool),
+    /// What the last snapshot covers.
+    pub coverage: Coverage,
     pub stopping: Option<Stopping>,
     /// The journal could not be written: not before then again.
     pub pause: Time,
@@ -123,7 +122,13 @@ impl Engine {
             // Jobs whose time has come wait for GPUs.
             let due = self.world.index.due_wakeups(now).take(BATCH_MAX);
             batch.extend(now, due.map(|job| Change::Released { job }));
-            batch.extend(now, self.world.drains_due(now));
+            for change in self.world.drains_due(now) {
+                let absent = match &change {
+                    Change::NodeDrained { node, drained: false, .. } => self.if_absent(node),
+                    _ => None,
+                };
+                batch.extend(now, [change].into_iter().chain(absent));
+            }
             batch.extend(now, self.site.others.changes(&self.world, &mut self.numbers.next_job));
             self.take_shares(now, &mut batch);
         }
@@ -136,7 +141,7 @@ impl Engine {
             }
         } else {
             self.observations.failed();
-            self.site.others.again();
+            self.site.others.announce_again();
             self.pause = now + PAUSE;
         }
         let now = self.clock.now();
@@ -187,9 +192,7 @@ impl Engine {
                 }
             }
             Message::Solved { answer, took } => self.rounds.solved(answer, took),
-            Message::SnapshotTried { saved } => {
-                self.snapshot = (saved.unwrap_or(self.snapshot.0), false);
-            }
+            Message::SnapshotTried { saved } => self.coverage.tried(saved),
             Message::Stop { jobs, done } => self.stop(now, jobs, done, batch),
         }
     }
@@ -197,9 +200,13 @@ impl Engine {
     /// A node that an operator takes back in while its machine is gone, or held under another name, comes up later.
     fn absent(&self, command: &Command) -> Option<Change> {
         let Command::PatchNode { name, patch } = command else { return None };
-        let is_absent =
-            patch.health == NodeHealth::Up && !self.site.nodes.can_be_up(&self.world, name);
-        is_absent.then(|| Change::NodeDown { node: name.clone() })
+        (patch.health == NodeHealth::Up).then(|| self.if_absent(name)).flatten()
+    }
+
+    /// What follows the return of a node whose machine is not there.
+    fn if_absent(&self, node: &str) -> Option<Change> {
+        let is_absent = !self.site.nodes.can_be_up(&self.world, node);
+        is_absent.then(|| Change::NodeDown { node: node.into() })
     }
 
     /// Counts a transfer, and tells the operator of one that failed: the job waits for another start.
@@ -276,14 +283,15 @@ impl Engine {
     }
 
     fn snapshot_if_due(&mut self) {
-        let (covered, is_writing) = self.snapshot;
         let head = self.store.head();
-        let jobs = self.world.jobs.len() as u64;
-        if is_writing || head.saturating_sub(covered) < SNAPSHOT_RECORDS.max(jobs) {
+        let (jobs, texts) = (self.world.jobs.len() as u64, self.world.index.text_bytes(None));
+        if !self.coverage.is_due(head, jobs, texts) {
             return;
         }
         let world = Box::new(self.world.clone());
-        self.snapshot.1 = self.pages.send(Document::Snapshot { world, seq: head }).is_ok();
+        if self.pages.send(Document::Snapshot { world, seq: head }).is_ok() {
+            self.coverage.begun();
+        }
     }
 
     fn last_snapshot(&mut self) {
@@ -293,7 +301,7 @@ impl Engine {
             self.shared.world().to_snapshot().ok(),
             "everybody's world is the engine's once all is durable"
         );
-        if let Some(archiver) = self.archiver.as_ref().filter(|_| head > self.snapshot.0) {
+        if let Some(archiver) = self.archiver.as_ref().filter(|_| head > self.coverage.last()) {
             archiver.snapshot(&self.world, head);
         }
     }

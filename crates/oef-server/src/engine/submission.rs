@@ -8,17 +8,15 @@ use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;
 use crate::world::changes::{is_met, unmet};
-use crate::world::{Change, NewJob, NewSweep, SubmitKey, World};
+use crate::world::{Change, NewJob, NewSweep, SubmitKey, World, text_bytes};
 use oef_api::limits::{BATCH_MAX, KEY_MAX, NAME_MAX};
 use oef_api::memory::{mebibytes, shown};
 use oef_api::parsed::{TenantName, Weight};
-use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
+use oef_api::types::{ApiError, JobBatch, JobSubmit, Limits, Provenance, Role, Submitted};
 use oef_report::format::counted;
 use oef_sched::{JobId, TenantKey, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Jobs that have not ended, over all tenants: what the memory is sized for.
-const LIVE_MAX: usize = 200_000;
 /// A job's whole description as text; longer scripts belong into files.
 const TEXT_MAX: usize = 256 * 1024;
 const ARGUMENTS_MAX: usize = 4096;
@@ -39,7 +37,7 @@ pub(super) fn prepare(
     caller: &Caller,
     Asked { batch, key, create_tenants }: Asked,
     Numbers { budgets, next_job: next, .. }: &mut Numbers,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared, ApiError> {
     if caller.role == Role::Viewer {
         return Err(forbidden(caller, "submit jobs"));
     }
@@ -55,7 +53,7 @@ pub(super) fn prepare(
     }
     let JobBatch { name, jobs, at_once } = batch;
     let many = jobs.len() > 1;
-    check_size(world, &jobs)?;
+    check_size(&jobs)?;
     if at_once == Some(0) {
         let why = "at least one job of a sweep runs at once";
         return Err(Kind::BadRequest.problem(why).field("at_once"));
@@ -86,7 +84,7 @@ pub(super) fn prepare(
     Ok(Prepared::Changes(changes, Done::Submitted(Submitted { ids, notes })))
 }
 
-fn submit_key(caller: &Caller, key: String, batch: &JobBatch) -> Result<SubmitKey, Problem> {
+fn submit_key(caller: &Caller, key: String, batch: &JobBatch) -> Result<SubmitKey, ApiError> {
     if key.is_empty() || key.len() > KEY_MAX || !key.chars().all(|c| c.is_ascii_graphic()) {
         let why = format!("an idempotency key is 1 to {KEY_MAX} printable characters");
         return Err(Kind::BadRequest.problem(why));
@@ -97,24 +95,19 @@ fn submit_key(caller: &Caller, key: String, batch: &JobBatch) -> Result<SubmitKe
     Ok(SubmitKey { token: caller.token, key, digest })
 }
 
-fn at_position(mut problem: Problem, position: usize) -> Problem {
+fn at_position(mut problem: ApiError, position: usize) -> ApiError {
     problem.detail = format!("job {} of the batch: {}", position + 1, problem.detail);
     problem.field = problem.field.map(|field| format!("jobs[{position}].{field}"));
     problem
 }
 
-fn check_size(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
+fn check_size(jobs: &[JobSubmit]) -> Result<(), ApiError> {
     if jobs.is_empty() {
         return Err(Kind::BadRequest.problem("a batch has at least one job").field("jobs"));
     }
     if jobs.len() > BATCH_MAX {
         let why = format!("{} jobs are more than the {BATCH_MAX} of a batch", jobs.len());
         return Err(Kind::LimitReached.problem(why).hint("submit several batches"));
-    }
-    let live = world.jobs.len() - world.ended.len();
-    if live + jobs.len() > LIVE_MAX {
-        let why = format!("{live} jobs have not ended; there may be {LIVE_MAX}");
-        return Err(Kind::LimitReached.problem(why).hint("wait until some have ended"));
     }
     Ok(())
 }
@@ -124,7 +117,7 @@ fn person(
     world: &World,
     caller: &Caller,
     given: Option<String>,
-) -> Result<Option<String>, Problem> {
+) -> Result<Option<String>, ApiError> {
     if let Some(user) = given {
         if !caller.is_admin() {
             let why = "only an admin may say who submits a job";
@@ -144,14 +137,15 @@ fn person(
 }
 
 /// Fills in what is left to defaults.
-fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
+fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, ApiError> {
     job.tenant = match (job.tenant, &caller.tenant) {
         (None, Some(own)) => Some(checks::parse("tenant", own)?),
         (None, None) => {
             let why = "a job belongs to a tenant: name it";
             return Err(Kind::BadRequest.problem(why).field("tenant"));
         }
-        (Some(tenant), _) if !caller.may_change(&tenant) => {
+        // Who says what runs is the user that it runs as, and may see all of it. Where a tenant has no user that is the daemon's.
+        (Some(tenant), _) if !caller.may_see_inside(&tenant) => {
             let what = format!("submit jobs for tenant `{tenant}`");
             return Err(forbidden(caller, &what).field("tenant"));
         }
@@ -172,14 +166,14 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
 }
 
 /// Everything about one job that can be told without starting it.
-fn check(world: &World, caller: &Caller, job: &JobSubmit) -> Result<(), Problem> {
+fn check(world: &World, caller: &Caller, job: &JobSubmit) -> Result<(), ApiError> {
     check_command(job)?;
     checks::all_right(job.check())?;
     check_after(world, caller, job, None)?;
     check_gang(world, job)
 }
 
-fn check_command(job: &JobSubmit) -> Result<(), Problem> {
+fn check_command(job: &JobSubmit) -> Result<(), ApiError> {
     let bad = |why: &str, field: &str| Err(Kind::BadRequest.problem(why).field(field));
     match (&job.script, job.command.first()) {
         (Some(_), Some(_)) => return bad("a job has a command or a script, not both", "script"),
@@ -198,13 +192,12 @@ fn check_command(job: &JobSubmit) -> Result<(), Problem> {
     if job.command.len() > ARGUMENTS_MAX {
         return bad("the command has more than 4096 arguments", "command");
     }
-    let texts = job.command.iter().chain(&job.script);
-    if texts.clone().any(|text| text.contains('\0')) {
+    if job.command.iter().chain(&job.script).any(|text| text.contains('\0')) {
         return bad("the command contains a NUL byte", "command");
     }
-    let env = job.env.iter().map(|(name, value)| name.len() + value.len());
-    if texts.map(String::len).chain(env).sum::<usize>() > TEXT_MAX {
-        let why = "command, script and environment together have more than 256 KiB";
+    if text_bytes(job) > TEXT_MAX {
+        let why =
+            "command, script, environment and all other texts together have more than 256 KiB";
         return Err(Kind::LimitReached.problem(why).hint("put long texts into files"));
     }
     Ok(())
@@ -217,7 +210,7 @@ pub(super) fn check_after(
     caller: &Caller,
     job: &JobSubmit,
     own: Option<JobId>,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     for dependency in &job.after {
         let id = JobId(dependency.job);
         let other = world.jobs.get(&id).filter(|other| caller.may_see(other.tenant()));
@@ -234,7 +227,7 @@ pub(super) fn check_after(
 }
 
 /// Whether the gang could ever run, if all nodes were up and nobody else were there.
-pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
+pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), ApiError> {
     if job.types.len() > TYPES_MAX {
         let why = format!("more than {TYPES_MAX} gpu types are named");
         return Err(Kind::BadRequest.problem(why).field("types"));
@@ -306,7 +299,7 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
 }
 
 /// Whether the limits by gpu type of the tenant and its groups would ever let a job run.
-fn within_type_limits(world: &World, tenant: TenantKey, job: &JobSubmit) -> Result<(), Problem> {
+fn within_type_limits(world: &World, tenant: TenantKey, job: &JobSubmit) -> Result<(), ApiError> {
     let types = world.sched.cluster().types().iter();
     let allowed = types.filter(|name| job.types.is_empty() || job.types.contains(name));
     let limits: Vec<_> = allowed.map(|name| (name, world.sched.limit_on(tenant, name))).collect();
@@ -338,7 +331,7 @@ fn new_tenants(
     caller: &Caller,
     jobs: &[JobSubmit],
     create: bool,
-) -> Result<(Vec<Change>, Vec<String>), Problem> {
+) -> Result<(Vec<Change>, Vec<String>), ApiError> {
     let names: BTreeSet<&TenantName> = jobs.iter().filter_map(|job| job.tenant.as_ref()).collect();
     let (mut changes, mut notes) = (Vec::new(), Vec::new());
     for name in names.into_iter().filter(|name| !world.tenants.contains_key(&***name)) {
@@ -357,7 +350,7 @@ fn new_tenants(
     Ok((changes, notes))
 }
 
-fn no_such_tenant(world: &World, caller: &Caller, name: &str) -> Problem {
+fn no_such_tenant(world: &World, caller: &Caller, name: &str) -> ApiError {
     let problem =
         Kind::UnknownTenant.problem(format!("there is no tenant `{name}`")).field("tenant");
     if !caller.is_admin() {

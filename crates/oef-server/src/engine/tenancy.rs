@@ -11,7 +11,7 @@ use crate::secret::{self, Secret};
 use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TenantChange, TokenEntry, World};
 use oef_api::parsed::{GroupName, TenantName, Weight, WorkloadName};
 use oef_api::types::{
-    GroupPut, Limits, Problem, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
+    ApiError, GroupPut, Limits, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
     WorkloadPut,
 };
 use oef_core::problem::{MAX_LIVE_RATIO, UnusableProfile, check_profile, check_profile_within};
@@ -27,11 +27,11 @@ const WORKLOADS_MAX: usize = 1000;
 const TOKENS_MAX: usize = 10_000;
 const NOTE_MAX: usize = 200;
 
-pub(super) fn known_tenant(world: &World, name: &str) -> Result<(), Problem> {
+pub(super) fn known_tenant(world: &World, name: &str) -> Result<(), ApiError> {
     known(&world.tenants, name, Rejection::UnknownTenant)
 }
 
-pub(super) fn known_group(world: &World, name: &str) -> Result<(), Problem> {
+pub(super) fn known_group(world: &World, name: &str) -> Result<(), ApiError> {
     known(&world.groups, name, Rejection::UnknownGroup)
 }
 
@@ -40,7 +40,7 @@ fn known<T>(
     all: &BTreeMap<String, T>,
     name: &str,
     unknown: fn(String) -> Rejection,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     if all.contains_key(name) {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub(super) fn create(
     world: &World,
     caller: &Caller,
     tenant: TenantCreate,
-) -> Result<Vec<Change>, Problem> {
+) -> Result<Vec<Change>, ApiError> {
     let TenantCreate { name, weight, group, limits, guarantee, limit, user } = tenant;
     check_user(caller, user.as_deref())?;
     if world.tenants.contains_key(&*name) {
@@ -83,7 +83,7 @@ pub(super) fn create_checked(
     weight: Weight,
     group: Option<String>,
     limits: Limits,
-) -> Result<Change, Problem> {
+) -> Result<Change, ApiError> {
     if world.index.has_jobs_of(&name) {
         return Err(problem_of(&Rejection::TenantLeaves(name.into())));
     }
@@ -95,7 +95,7 @@ pub(super) fn create_checked(
 }
 
 /// Only admins decide which user jobs run as: choosing a user gives all that the user has.
-fn check_user(caller: &Caller, user: Option<&str>) -> Result<(), Problem> {
+fn check_user(caller: &Caller, user: Option<&str>) -> Result<(), ApiError> {
     let Some(user) = user else { return Ok(()) };
     if !caller.is_admin() {
         return Err(forbidden(caller, "decide which user jobs run as"));
@@ -108,7 +108,7 @@ pub(super) fn patch(
     caller: &Caller,
     name: String,
     patch: TenantPatch,
-) -> Result<Vec<Change>, Problem> {
+) -> Result<Vec<Change>, ApiError> {
     known_tenant(world, &name)?;
     let TenantPatch { weight, group, limits, guarantee, limit, suspended, user, order } = patch;
     if let Some(user) = &user {
@@ -156,7 +156,7 @@ enum Party {
 
 /// Refuses what could not be kept: types that nobody knows, a guarantee above the limit, and more guarantees than there are
 /// GPUs. GPUs of nodes that are down count: they come back.
-fn check_promises(world: &World, of: &Party, promises: &Promises) -> Result<(), Problem> {
+fn check_promises(world: &World, of: &Party, promises: &Promises) -> Result<(), ApiError> {
     let cluster = world.sched.cluster();
     // In a new state folder the configuration speaks before the first node does.
     if cluster.types().is_empty() {
@@ -215,7 +215,7 @@ fn check_promises(world: &World, of: &Party, promises: &Promises) -> Result<(), 
     Ok(())
 }
 
-pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Vec<Change>, Problem> {
+pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Vec<Change>, ApiError> {
     let (group_name, weight) = (checks::parse::<GroupName>("name", &name)?, group.weight);
     if let Some(parent) = &group.parent {
         known_group(world, parent)?;
@@ -240,7 +240,7 @@ pub(super) fn workload(
     tenant: String,
     name: String,
     put: WorkloadPut,
-) -> Result<Change, Problem> {
+) -> Result<Change, ApiError> {
     if !caller.may_see(&tenant) {
         return Err(problem_of(&Rejection::UnknownTenant(tenant)));
     }
@@ -273,10 +273,10 @@ pub(super) fn workload(
             Some(Box::new(ProfileEntry { gang_figures: gangs, ..plain }))
         }
     };
-    Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile })
+    Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile, told: None })
 }
 
-fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), Problem> {
+fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), ApiError> {
     for (gpu, &on) in throughput {
         known_type(world, gpu, "throughput")?;
         if let Err(reason @ UnusableProfile::Number(_)) = check_profile(&[on]) {
@@ -297,7 +297,7 @@ fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), Prob
 }
 
 /// A gpu type that the cluster has, or had.
-pub(crate) fn known_type(world: &World, gpu: &str, field: &str) -> Result<(), Problem> {
+pub(crate) fn known_type(world: &World, gpu: &str, field: &str) -> Result<(), ApiError> {
     let types = world.sched.cluster().types();
     if types.iter().any(|known| known == gpu) {
         return Ok(());
@@ -313,7 +313,7 @@ pub(super) fn may_have_token(
     world: &World,
     create: &TokenCreate,
     budgets: &Budgets,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let Some(tenant) = create.tenant.as_deref().filter(|_| create.role == Role::Tenant) else {
         return Ok(());
     };
@@ -331,12 +331,40 @@ pub(super) fn may_have_token(
     Err(Kind::Forbidden.problem(why).field("tenant").hint(hint))
 }
 
+/// Whether a tenant may lose its user: what its holders of tokens and its jobs do would be the daemon's from then on.
+pub(super) fn may_run_as_daemon(
+    world: &World,
+    name: &str,
+    budgets: &Budgets,
+) -> Result<(), ApiError> {
+    known_tenant(world, name)?;
+    let entry = world.tenants.get(name).filter(|entry| entry.user.is_some());
+    let Some(entry) = entry.filter(|_| !budgets.trust_tenants) else { return Ok(()) };
+    let of_it = world.tokens.iter().filter(|(_, token)| token.tenant.as_deref() == Some(name));
+    let tokens: Vec<String> = of_it.map(|(id, _)| id.to_string()).collect();
+    let (why, hint) = match (tokens.is_empty(), entry.live) {
+        (true, 0) => return Ok(()),
+        (true, live) => (
+            format!(
+                "{} of `{name}` would run as the daemon's own user",
+                counted(live as usize, "live job")
+            ),
+            "cancel them first, or give the tenant another user".to_string(),
+        ),
+        (false, _) => (
+            format!("whoever has a token of `{name}` could then do whatever the daemon can"),
+            format!("make these tokens void first (`oef token revoke ID`): {}", tokens.join(", ")),
+        ),
+    };
+    Err(Kind::Conflict.problem(why).field("user").hint(hint))
+}
+
 pub(super) fn token(
     world: &World,
     now: Time,
     create: TokenCreate,
     next: &mut u64,
-) -> Result<Prepared, Problem> {
+) -> Result<Prepared, ApiError> {
     let TokenCreate { role, tenant, note, expires_in_s } = create;
     match (role, &tenant) {
         (Role::Tenant, None) => {

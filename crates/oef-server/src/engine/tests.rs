@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::world::{Change, ProfileEntry, World};
 use oef_api::parsed::{Weight, Workers};
 use oef_api::types::{
-    GroupPut, JobBatch, JobSubmit, Limits, NodeHealth, NodePatch, Problem, Provenance, Role,
+    ApiError, GroupPut, JobBatch, JobSubmit, Limits, NodeHealth, NodePatch, Provenance, Role,
     SettingsPatch, TenantCreate, TenantPatch, TokenCreate, WorkloadPut,
 };
 use oef_sched::{NodeSpec, Time};
@@ -35,13 +35,15 @@ fn world() -> World {
         name: "big".parse().expect("a name"),
         weight: None,
         profile: Some(Box::new(profile)),
+        told: None,
     });
     world
 }
 
-fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Problem> {
+fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, ApiError> {
     let mut numbers = Numbers {
         budgets: Budgets::default(),
+        meter: Default::default(),
         next_job: world.next_job,
         next_token: world.next_token,
         next_notification: 1,
@@ -49,7 +51,7 @@ fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Pro
     prepare(world, Time(2_000), caller, command, &mut numbers)
 }
 
-fn submit(caller: &Caller, job: JobSubmit) -> Result<Prepared, Problem> {
+fn submit(caller: &Caller, job: JobSubmit) -> Result<Prepared, ApiError> {
     let batch = JobBatch::of(vec![job]);
     ask(&world(), caller, Command::Submit { batch, key: None, create_tenants: true })
 }

@@ -4,8 +4,8 @@ use super::App;
 use super::extract::query;
 use super::failure::Failure;
 use super::login;
-use super::places::Guest;
 use super::rate::of_address;
+use super::seats::Guest;
 use crate::caller::Caller;
 use crate::engine::parse;
 use crate::problem::{Kind, More};
@@ -124,15 +124,22 @@ impl FromRequestParts<App> for Looks {
 
 impl App {
     pub(super) fn caller(&self, peer: Peer) -> (Caller, bool) {
-        self.inner.people.caller(peer, |user| self.daemon().tenant_of_user(user))
+        let daemon = self.daemon();
+        let user_of = |tenant: &str| daemon.user_of_tenant(tenant);
+        self.inner.people.caller(peer, |user| daemon.tenant_of_user(user), user_of)
     }
+}
+
+/// The caller at the other end of the local socket, and whether a tenant is to be created for them.
+pub(super) async fn person(peer: Peer, app: &App) -> Option<(Caller, bool)> {
+    let people = app.clone();
+    // A directory service may be asked.
+    tokio::task::spawn_blocking(move || people.caller(peer)).await.ok()
 }
 
 /// The caller at the other end of the local socket. A tenant that is new is created, if the operator says so.
 async fn peer_caller(peer: Peer, app: &App) -> Caller {
-    let people = app.clone();
-    let asked = tokio::task::spawn_blocking(move || people.caller(peer)).await;
-    let Ok((caller, creates)) = asked else {
+    let Some((caller, creates)) = person(peer, app).await else {
         return Caller { role: Role::Viewer, tenant: None, token: NOBODY, user: None };
     };
     let is_new = |tenant: &String| app.daemon().tenant(&Caller::admin(), tenant).is_err();

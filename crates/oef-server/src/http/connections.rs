@@ -1,8 +1,8 @@
 //! Connections that are open: so many and no more, so that jobs always find descriptors. Those that say nothing are
 //! closed, and those of strangers give way to those that come.
 
-use super::places::{Guest, Place, Places};
 use super::rate::of_address;
+use super::seats::{Guest, Seat, Seats};
 use axum_server::accept::Accept;
 use std::future::Future;
 use std::io;
@@ -20,6 +20,9 @@ use tower_http::add_extension::AddExtension;
 const RESERVED: u64 = 512;
 /// The least that is worth listening for.
 const LEAST: usize = 16;
+/// One part in so many of all descriptors is for connections to the local socket, and no more than these.
+const SOCKET_PART: u64 = 8;
+const SOCKET_MAX: usize = 1024;
 
 /// How many connections there may be: as wanted, and half of what the system gives at most. The system's soft limit is
 /// raised to its hard one first.
@@ -37,18 +40,25 @@ pub(super) fn room(wanted: usize) -> usize {
     wanted.min(spare)
 }
 
+/// How many there may be to the local socket, of all its users together.
+pub(crate) fn room_of_socket() -> usize {
+    let limit = oef_executor::raise_descriptor_limit();
+    let part = limit.map_or(u64::MAX, |limit| limit / SOCKET_PART);
+    usize::try_from(part).unwrap_or(usize::MAX).clamp(LEAST, SOCKET_MAX)
+}
+
 /// Lets only so many in at once.
 #[derive(Clone)]
 pub(super) struct Capped<A> {
     inner: A,
-    places: Arc<Places>,
+    seats: Arc<Seats>,
     ask_within: Duration,
 }
 
 impl<A> Capped<A> {
     /// Those whose first request has no end of its headers within a time are closed.
     pub fn new(inner: A, room: usize, ask_within: Duration) -> Capped<A> {
-        Capped { inner, places: Places::new(room), ask_within }
+        Capped { inner, seats: Seats::new(room), ask_within }
     }
 }
 
@@ -98,34 +108,39 @@ where
     fn accept(&self, stream: I, service: S) -> Self::Future {
         let this = self.clone();
         Box::pin(async move {
-            let Some(place) = this.places.take(stream.origin()).await else {
+            let Some(seat) = this.seats.take(stream.origin()).await else {
                 return Err(io::Error::other("too many connections"));
             };
-            let mut told = Box::pin(place.leave().notified_owned());
+            let mut told = Box::pin(seat.leave().notified_owned());
             // A handshake that takes its time gives way, too.
             let (stream, service) = tokio::select! {
                 accepted = this.inner.accept(stream, service) => accepted?,
                 () = &mut told => return Err(io::ErrorKind::TimedOut.into()),
             };
-            let service = AddExtension::new(service, place.guest());
-            let until = Box::pin(sleep(this.ask_within));
-            let silence = Some(Silence { until, end: [0; 4] });
-            Ok((Counted { stream, told, silence, _place: place }, service))
+            let service = AddExtension::new(service, seat.guest());
+            Ok((Counted::new(stream, seat, this.ask_within), service))
         })
     }
 }
 
 /// A connection that counts until it is closed.
-pub(super) struct Counted<S> {
+pub(crate) struct Counted<S> {
     stream: S,
     /// It is to give way.
     told: Pin<Box<OwnedNotified>>,
     /// Until the first request is there.
     silence: Option<Silence>,
-    _place: Place,
+    _seat: Seat,
 }
 
 impl<S> Counted<S> {
+    /// One with a seat, which is closed if it has not asked anything within a time.
+    pub(crate) fn new(stream: S, seat: Seat, ask_within: Duration) -> Counted<S> {
+        let until = Box::pin(sleep(ask_within));
+        let silence = Some(Silence { until, end: [0; 4] });
+        Counted { stream, told: Box::pin(seat.leave().notified_owned()), silence, _seat: seat }
+    }
+
     /// What a read or a write came to, unless it waits and the connection has to go.
     fn unless_over<T>(
         &mut self,
@@ -211,7 +226,7 @@ mod tests {
         let (client, server) = duplex(1024);
         let (counted, service) = to.accept(server, ()).await?;
         drop(service);
-        let guest = counted._place.guest();
+        let guest = counted._seat.guest();
         Ok((client, counted, guest))
     }
 

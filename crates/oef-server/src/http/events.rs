@@ -5,8 +5,10 @@ use super::auth::{self, Asks};
 use super::failure::Failure;
 use super::queries::EventsQuery;
 use super::streams::{Full, Permit};
+use crate::caller::Caller;
 use crate::daemon::{Delivery, Subscription};
 use crate::problem::{Kind, More};
+use crate::socket::People;
 use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use std::convert::Infallible;
@@ -18,7 +20,7 @@ use utoipa_axum::routes;
 
 /// A comment comes at least so often, so that both sides notice a dead line.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// A token is looked at again so often while its stream is open: a revoked one hears no more.
+/// Who asks is looked at again before news are told, and so often where there are none.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// Frames that wait for a slow reader; beyond them the daemon's own backlog counts.
 const WAITING_MAX: usize = 64;
@@ -44,12 +46,13 @@ async fn stream(
     headers: HeaderMap,
 ) -> Result<Sse<KeepAliveStream>, Failure> {
     let after = last_event_id(&headers)?.or(query.after);
-    let permit = app.inner.streams.open(caller.token).map_err(full)?;
+    let permit = app.inner.streams.open(caller.token, caller.is_operator()).map_err(full)?;
     let subscription = app.daemon().subscribe(&caller, after)?;
     let (frames, stream) = mpsc::channel(WAITING_MAX);
-    // Who is known by the local socket has nothing that could become void.
-    let shown = auth::caller(&Method::GET, &headers, &app).is_ok().then_some(headers);
-    tokio::spawn(forward(app, shown, subscription, frames, permit));
+    // Who is known by the local socket showed nothing.
+    let is_shown = |now: Caller| now == caller;
+    let shown = auth::caller(&Method::GET, &headers, &app).is_ok_and(is_shown).then_some(headers);
+    tokio::spawn(forward(app, Right { caller, shown }, subscription, frames, permit));
     let beat = KeepAlive::new().interval(HEARTBEAT).text("still here");
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(beat))
 }
@@ -82,10 +85,28 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     })
 }
 
-/// Carries events to one client until it goes, its token is void, or the daemon stops.
+/// Who listens, and what they showed to be known.
+struct Right {
+    caller: Caller,
+    shown: Option<HeaderMap>,
+}
+
+impl Right {
+    /// Whether they are still who they were: a token or a login may be void, and a user of another tenant, or of none.
+    async fn counts(&self, app: &App) -> bool {
+        let now = match (&self.shown, People::user_of(self.caller.token)) {
+            (Some(shown), _) => auth::caller(&Method::GET, shown, app).ok(),
+            (None, Some(peer)) => auth::person(peer, app).await.map(|(caller, _)| caller),
+            (None, None) => None,
+        };
+        now.as_ref() == Some(&self.caller)
+    }
+}
+
+/// Carries events to one client until it goes, it has no right to more, or the daemon stops.
 async fn forward(
     app: App,
-    shown: Option<HeaderMap>,
+    right: Right,
     mut events: Subscription,
     frames: mpsc::Sender<Result<Frame, Infallible>>,
     permit: Permit,
@@ -95,28 +116,34 @@ async fn forward(
     let mut look = tokio::time::interval(LOOK_AGAIN);
     let mut next = Some(Frame::default().comment("oef").retry(COME_BACK));
     loop {
-        if let Some(frame) = next.take()
-            && frames.send(Ok(frame)).await.is_err()
-        {
-            break;
+        if let Some(frame) = next.take() {
+            // Who reads nothing gives way as well.
+            let sent = tokio::select! {
+                sent = frames.send(Ok(frame)) => sent.is_ok(),
+                () = permit.told() => false,
+            };
+            if !sent {
+                break;
+            }
         }
+        let mut is_due = !events.has_more();
         tokio::select! {
             delivery = events.next() => match delivery {
                 Some(delivery) => next = frame(delivery),
                 None => break,
             },
-            _ = look.tick() => if is_void(&app, shown.as_ref()) { break },
+            _ = look.tick() => is_due = true,
             _ = closing.wait_for(|closing| *closing) => break,
             () = frames.closed() => break,
+            // Its client comes back later, when others may have left.
+            () = permit.told() => break,
+        }
+        if is_due && !right.counts(&app).await {
+            break;
         }
     }
     drop(permit);
     app.count_streams();
-}
-
-/// Whether what a stream was begun with does not count any more.
-fn is_void(app: &App, shown: Option<&HeaderMap>) -> bool {
-    shown.is_some_and(|shown| auth::caller(&Method::GET, shown, app).is_err())
 }
 
 fn frame(delivery: Delivery) -> Option<Frame> {

@@ -9,7 +9,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use oef_api::parsed::recorded;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,7 +51,7 @@ async fn json<T: DeserializeOwned + Serialize>(
     read(&bytes).map_err(Failure)
 }
 
-fn read<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
+fn read<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, ApiError> {
     let parsed = parse(bytes).and_then(|value| match without_minus_zero(bytes) {
         Some(text) => parse(text.as_bytes()),
         None => Ok(value),
@@ -73,8 +73,8 @@ fn without_minus_zero(bytes: &[u8]) -> Option<String> {
 /// value may still break its rule; else it is the first problem that counts.
 fn with_whole_numbers<T: DeserializeOwned + Serialize>(
     bytes: &[u8],
-    first: Problem,
-) -> Result<T, Problem> {
+    first: ApiError,
+) -> Result<T, ApiError> {
     let mut value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     if !make_whole(&mut value) {
         return Err(first);
@@ -135,7 +135,7 @@ pub(super) async fn raw(request: Request, limit: usize) -> Result<Bytes, Failure
 }
 
 /// Reads JSON; what is wrong is named with its line, its column and its field.
-fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, ApiError> {
     let value = read_as(bytes).map_err(|problem| match recorded(|| read_as::<T>(bytes)) {
         // Only a value breaks the rule of its type: the rest was understood.
         Ok(_) => refused(problem).0,
@@ -145,7 +145,7 @@ fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let read = serde_path_to_error::deserialize(&mut reader);
     let value = read.map_err(|error| unreadable(error.path().to_string(), error.inner()))?;
@@ -153,7 +153,7 @@ fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-fn unreadable(field: String, error: &serde_json::Error) -> Problem {
+fn unreadable(field: String, error: &serde_json::Error) -> ApiError {
     let words = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
     let problem = Kind::BadRequest.problem(format!("{words}: {error}"));
     if field == "." { problem } else { problem.field(field) }
@@ -161,7 +161,7 @@ fn unreadable(field: String, error: &serde_json::Error) -> Problem {
 
 /// The reader takes a list where an object should be, field by field in their order. Nobody writes that but
 /// by mistake, and it would tie us to the order of fields: wherever the value has an object, the text must.
-fn check_objects(bytes: &[u8], value: serde_json::Result<Value>) -> Result<(), Problem> {
+fn check_objects(bytes: &[u8], value: serde_json::Result<Value>) -> Result<(), ApiError> {
     let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), value) else { return Ok(()) };
     match list_for_object(&text, &value) {
         None => Ok(()),
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    fn read(body: &str) -> Result<JobBatch, Problem> {
+    fn read(body: &str) -> Result<JobBatch, ApiError> {
         super::read(body.as_bytes())
     }
 

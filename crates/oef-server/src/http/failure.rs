@@ -4,7 +4,7 @@ use crate::problem::{Kind, More};
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 
 /// What a handler returns.
 pub(super) type Answer<T> = Result<Json<T>, Failure>;
@@ -25,10 +25,10 @@ pub(super) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// A problem on its way out.
 #[derive(Debug)]
-pub(super) struct Failure(pub Problem);
+pub(super) struct Failure(pub ApiError);
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<ApiError> for Failure {
+    fn from(problem: ApiError) -> Self {
         Failure(problem)
     }
 }
@@ -57,7 +57,7 @@ impl IntoResponse for Failure {
 
 /// A problem with a body that could be read. What cannot be read is 400; what is understood and cannot be
 /// is 422, so that a client knows on whose side to look.
-pub(super) fn refused(mut problem: Problem) -> Failure {
+pub(super) fn refused(mut problem: ApiError) -> Failure {
     if problem.status == StatusCode::BAD_REQUEST {
         problem.status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
     }
@@ -66,12 +66,12 @@ pub(super) fn refused(mut problem: Problem) -> Failure {
 
 /// The same where the body names a group. One that is not there is a mistake in the body: 404 would say that
 /// the thing in the path is missing.
-pub(super) fn refused_group(problem: Problem, field: &str) -> Failure {
+pub(super) fn refused_group(problem: ApiError, field: &str) -> Failure {
     if problem.kind != Kind::NotFound.word() {
         return refused(problem);
     }
     let status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
-    Failure(Problem { status, ..problem }.field(field))
+    Failure(ApiError { status, ..problem }.field(field))
 }
 
 pub(super) async fn unknown_route(uri: Uri) -> Failure {

@@ -1,7 +1,7 @@
 //! Who was promised what and who got it; and what would happen if.
 
-use super::failure::panicked;
 use super::handler::*;
+use crate::daemon::Daemon;
 use oef_api::types::{Fairness, WhatIf, WhatIfAnswer};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -22,7 +22,8 @@ async fn whatif(
     Asks(app, caller, _): Asks,
     LargeBody(changes): LargeBody<WhatIf>,
 ) -> Answer<WhatIfAnswer> {
-    let _turn = app.inner.whatifs.acquire().await.map_err(|_| panicked())?;
-    let answer = app.aside(move |daemon| daemon.whatif(&caller, &changes)).await;
+    let asker = caller.clone();
+    let ask = move |daemon: &Daemon, gone: &dyn Fn() -> bool| daemon.whatif(&asker, &changes, gone);
+    let answer = app.think(&caller, ask).await;
     answer.map(Json).map_err(|Failure(problem)| refused(problem))
 }

@@ -9,9 +9,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Lists groups by name
-#[utoipa::path(get, path = "/groups", tag = "tenants", operation_id = "listGroups", params(PageParams),
+#[utoipa::path(get, path = "/groups", tag = "tenants", operation_id = "listGroups", params(PageQuery),
     responses((status = 200, description = "One page of groups", body = Groups)))]
-async fn list(Asks(app, caller, query): Asks<PageParams>) -> Answer<Groups> {
+async fn list(Asks(app, caller, query): Asks<PageQuery>) -> Answer<Groups> {
     Ok(Json(app.daemon().groups(&caller, &page(query)?)?))
 }
 

@@ -158,7 +158,7 @@ async fn why(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Answer<Why> {
 #[utoipa::path(get, path = "/jobs/{id}/logs", tag = "jobs", operation_id = "readLogs",
     params(("id" = u64, Path, description = "The job's number"), LogQuery),
     responses((status = 200, description = "A part of the log", body = LogChunk),
-              (status = 422, description = "An offset and a number of lines at once", body = oef_api::types::Problem,
+              (status = 422, description = "An offset and a number of lines at once", body = oef_api::types::ApiError,
                content_type = "application/problem+json")))]
 async fn logs(Asks(app, caller, query): Asks<LogQuery>, Part(id): Part<u64>) -> Answer<LogChunk> {
     within("limit", query.limit, LOG_BYTES_MAX)?;

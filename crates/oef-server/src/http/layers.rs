@@ -3,6 +3,7 @@
 use super::App;
 use super::failure::{self, Failure};
 use super::host;
+use super::lingering::linger;
 use crate::problem::{Kind, More};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
@@ -27,6 +28,7 @@ pub(super) fn around(routes: Router<App>, app: &App) -> Router<App> {
         .layer(middleware::from_fn_with_state(app.clone(), in_time))
         .layer(middleware::from_fn_with_state(app.clone(), host::check))
         .layer(middleware::map_response(careful))
+        .layer(middleware::from_fn_with_state(app.clone(), linger))
         .layer(middleware::from_fn_with_state(app.clone(), watched))
 }
 

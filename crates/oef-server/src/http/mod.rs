@@ -18,15 +18,16 @@ mod host;
 mod info;
 mod jobs;
 mod layers;
+mod lingering;
 mod live;
 mod login;
 mod notifications;
 mod openapi;
 mod page;
-mod places;
 mod queries;
 mod rate;
 mod rounds;
+mod seats;
 mod server;
 mod settings;
 mod streams;
@@ -34,9 +35,13 @@ mod tenants;
 mod terminal;
 mod tokens;
 mod usage;
+mod whatifs;
 mod workloads;
 
+pub(crate) use connections::{Counted, room_of_socket};
 pub use openapi::{document, document_text};
+pub(crate) use seats::{Seat, Seats};
+pub(crate) use server::HEADERS_WITHIN;
 pub use server::{Serving, TlsError, tls_config};
 
 use crate::config::{Config, LimitSettings, is_loopback};
@@ -50,10 +55,8 @@ use rate::Buckets;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use streams::Streams;
-use tokio::sync::{Semaphore, watch};
-
-/// What-if questions that are computed at once: each keeps a core busy, and the daemon needs one itself.
-const WHATIFS_AT_ONCE: usize = 2;
+use tokio::sync::watch;
+use whatifs::WhatIfs;
 
 /// What every handler needs. Cheap to clone.
 #[derive(Clone)]
@@ -65,7 +68,8 @@ struct Inner {
     daemon: Daemon,
     exporter: Exporter,
     limits: LimitSettings,
-    /// Whether `/metrics` needs no token.
+    /// Whether `/metrics` needs no token. Where the daemon listens says nothing about who reaches it: a proxy that adds no
+    /// header opens loopback to everybody.
     is_open: bool,
     /// The host names that a request may give; none: any.
     hosts: Option<BTreeSet<String>>,
@@ -73,7 +77,7 @@ struct Inner {
     requests: Buckets,
     submissions: Buckets,
     streams: Streams,
-    whatifs: Semaphore,
+    whatifs: WhatIfs,
     /// Terminals of jobs.
     terminals: Relay,
     /// Browsers that are logged in, and codes to get in with.
@@ -94,13 +98,13 @@ impl App {
         let inner = Inner {
             daemon,
             exporter,
-            is_open: on_loopback || config.public_metrics,
+            is_open: config.public_metrics,
             hosts: on_loopback.then(|| host::names(config)),
             people: People::new(config),
             requests: Buckets::new(limits.requests_per_second, limits.requests_burst),
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
             streams: Streams::new(limits.event_streams, limits.streams_per_token),
-            whatifs: Semaphore::new(WHATIFS_AT_ONCE),
+            whatifs: WhatIfs::new(),
             terminals: Relay::default(),
             login: login::Login::new(config.listen.port(), config.has_tls()),
             answers: live::Cache::default(),
@@ -138,7 +142,7 @@ impl App {
     async fn aside<T, F>(&self, ask: F) -> Result<T, Failure>
     where
         T: Send + 'static,
-        F: FnOnce(&Daemon) -> Result<T, oef_api::types::Problem> + Send + 'static,
+        F: FnOnce(&Daemon) -> Result<T, oef_api::types::ApiError> + Send + 'static,
     {
         let app = self.clone();
         let answer = tokio::task::spawn_blocking(move || ask(app.daemon())).await;

@@ -6,7 +6,7 @@ use super::{
     settings, tenants, terminal, tokens, usage, workloads,
 };
 use axum::Json;
-use oef_api::types::{Event, Notice, Problem};
+use oef_api::types::{ApiError, Event, Notice};
 use std::sync::LazyLock;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
@@ -24,7 +24,7 @@ use utoipa_axum::routes;
                        Errors are problem details (RFC 9457) with a stable `type`, what is wrong in `detail` and the way out in `hint`."
     ),
     servers((url = "/api/v1")),
-    components(schemas(Problem, Event, Notice)),
+    components(schemas(ApiError, Event, Notice)),
     security(("token" = [])),
     tags(
         (name = "jobs", description = "Submit, watch, ask, stop"),

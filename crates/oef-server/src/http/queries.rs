@@ -2,22 +2,10 @@
 
 use super::extract::within;
 use super::failure::Failure;
-use crate::daemon::Page;
 use oef_api::limits::PAGE_MAX;
+use oef_api::types::PageQuery;
 use serde::Deserialize;
 use utoipa::IntoParams;
-
-/// Which part of a list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct PageParams {
-    /// So many at most; 100 by default.
-    #[param(minimum = 1, maximum = 1000)]
-    pub limit: Option<u32>,
-    /// Those after this mark, which is the `next` of the page before.
-    pub after: Option<String>,
-}
 
 /// Which part of a list whose entries have numbers.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -61,31 +49,17 @@ pub(super) struct WriteParams {
     pub shell: Option<u64>,
 }
 
-impl From<NumberedParams> for PageParams {
+impl From<NumberedParams> for PageQuery {
     fn from(query: NumberedParams) -> Self {
-        PageParams { limit: query.limit, after: query.after }
+        PageQuery { limit: query.limit, after: query.after }
     }
 }
 
-/// The same as the daemon takes it.
-pub(super) fn page(query: impl Into<PageParams>) -> Result<Page, Failure> {
+/// The same with a limit that may be asked for.
+pub(super) fn page(query: impl Into<PageQuery>) -> Result<PageQuery, Failure> {
     let query = query.into();
     within("limit", query.limit, PAGE_MAX)?;
-    Ok(Page { limit: query.limit, after: query.after })
-}
-
-/// Which workloads to list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct WorkloadsQuery {
-    /// Of this tenant.
-    pub tenant: Option<String>,
-    /// So many at most; 100 by default.
-    #[param(minimum = 1, maximum = 1000)]
-    pub limit: Option<u32>,
-    /// Those after this mark, which is the `next` of the page before.
-    pub after: Option<String>,
+    Ok(query)
 }
 
 /// From where on.

@@ -22,7 +22,7 @@ async fn list(Asks(app, caller, query): Asks<NumberedParams>) -> Answer<Rounds> 
 /// Shows the current round
 #[utoipa::path(get, path = "/rounds/current", tag = "rounds", operation_id = "getCurrentRound",
     responses((status = 200, description = "The round", body = Round),
-              (status = 404, description = "There was none yet", body = oef_api::types::Problem,
+              (status = 404, description = "There was none yet", body = oef_api::types::ApiError,
                content_type = "application/problem+json")))]
 async fn current(Asks(app, caller, _): Asks) -> Answer<Round> {
     app.aside(move |daemon| daemon.round(&caller, None)).await.map(Json)
@@ -40,7 +40,7 @@ async fn show(Asks(app, caller, _): Asks, Part(round): Part<u64>) -> Answer<Roun
 #[utoipa::path(get, path = "/rounds/{round}/problem", tag = "rounds", operation_id = "getRoundProblem",
     params(("round" = u64, Path, description = "The round's number")),
     responses((status = 200, description = "The problem", body = RoundProblem),
-              (status = 403, description = "It has the profiles of all tenants", body = oef_api::types::Problem,
+              (status = 403, description = "It has the profiles of all tenants", body = oef_api::types::ApiError,
                content_type = "application/problem+json")))]
 async fn problem(Asks(app, caller, _): Asks, Part(round): Part<u64>) -> Answer<RoundProblem> {
     app.aside(move |daemon| daemon.round_problem(&caller, round)).await.map(Json)

@@ -2,6 +2,7 @@
 
 use super::App;
 use super::connections::{Capped, room};
+use crate::watchful;
 use axum_server::Handle;
 use axum_server::accept::DefaultAcceptor;
 use axum_server::tls_rustls::RustlsConfig;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// A client that takes longer to send its headers is not worth a connection.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// Requests that are under way when the server stops have so long to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
@@ -104,6 +105,11 @@ impl Serving {
             }
         };
         Ok(Serving { app, handle, task })
+    }
+
+    /// Waits until it listens no more, which nobody asked for; why.
+    pub async fn ended(&mut self) -> String {
+        watchful::end_of(&mut self.task).await
     }
 
     /// Takes no more requests, ends the event streams, and waits a little for what is under way.

@@ -2,7 +2,7 @@
 
 use super::failure::refused_group;
 use super::handler::*;
-use oef_api::types::{Problem, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
+use oef_api::types::{ApiError, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -12,9 +12,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Lists tenants by name
-#[utoipa::path(get, path = "/tenants", tag = "tenants", operation_id = "listTenants", params(PageParams),
+#[utoipa::path(get, path = "/tenants", tag = "tenants", operation_id = "listTenants", params(PageQuery),
     responses((status = 200, description = "One page of tenants", body = Tenants)))]
-async fn list(Asks(app, caller, query): Asks<PageParams>) -> Answer<Tenants> {
+async fn list(Asks(app, caller, query): Asks<PageQuery>) -> Answer<Tenants> {
     let page = page(query)?;
     app.aside(move |daemon| daemon.tenants(&caller, &page)).await.map(Json)
 }
@@ -66,6 +66,6 @@ async fn why(Asks(app, caller, _): Asks, Part(name): Part<String>) -> Answer<Ten
     app.aside(move |daemon| daemon.tenant_why(&caller, &name)).await.map(Json)
 }
 
-fn no_group(problem: Problem) -> Failure {
+fn no_group(problem: ApiError) -> Failure {
     refused_group(problem, "group")
 }

@@ -5,11 +5,11 @@ use super::auth::{Asks, Refusal, origin, secret, within_rate};
 use super::extract::{Body, Part, query, raw};
 use super::failure::{Answer, Failure, refused};
 use super::jobs::no_terminals;
-use super::places::Guest;
 use super::queries::{ReadParams, WriteParams};
+use super::seats::Guest;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
-use crate::terminal::{End, Full, Gap, Place, Put, Session};
+use crate::terminal::{End, Full, Gap, Put, Session, TerminalId};
 use axum::Json;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::CONTENT_TYPE;
@@ -33,8 +33,12 @@ const WAIT_MAX: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Words of the command of a shell.
 const WORDS_MAX: usize = 1000;
-/// The buckets of jobs: no token and no address has such a number.
-const JOBS: u64 = 1 << 62;
+/// The buckets of jobs: no token, no user of the local socket and no address has such a number.
+const JOBS: u64 = 3 << 61;
+
+fn bucket(job: JobId) -> u64 {
+    JOBS | (job.0 & ((1 << 61) - 1))
+}
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -83,11 +87,11 @@ async fn read(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let job = JobId(id);
-    let place = (job, params.shell);
-    admit(&app, &caller, place, &headers)?;
+    let terminal = (job, params.shell);
+    admit(&app, &caller, terminal, &headers)?;
     let deadline = Instant::now() + wait(&params);
     let session = loop {
-        let known = session_for(&app, place, params.run);
+        let known = session_for(&app, terminal, params.run);
         let is_over = params.run.is_some_and(|run| current(&app, job) != Some(Generation(run)));
         if known.is_some() || is_over || Instant::now() >= deadline || app.is_closing() {
             break known.ok_or(is_over);
@@ -114,10 +118,10 @@ async fn write(
     request: Request,
 ) -> Answer<TerminalWritten> {
     let job = JobId(id);
-    let place = (job, params.shell);
-    admit(&app, &caller, place, request.headers())?;
+    let terminal = (job, params.shell);
+    admit(&app, &caller, terminal, request.headers())?;
     let bytes = raw(request, TERMINAL_CHUNK).await?;
-    let Some(session) = session_for(&app, place, params.run) else {
+    let Some(session) = session_for(&app, terminal, params.run) else {
         // After a restart of the daemon the job has to come first.
         let is_over = params.run.is_some_and(|run| current(&app, job) != Some(Generation(run)));
         if is_over {
@@ -242,9 +246,14 @@ fn full(full: Full) -> Failure {
 }
 
 /// Lets in whoever has the secret of a terminal that they may see.
-fn admit(app: &App, caller: &Caller, place: Place, headers: &HeaderMap) -> Result<(), Failure> {
-    let (job, shell) = place;
-    let of_shell = shell.map(|_| app.inner.terminals.find(place)?.key_hash.clone());
+fn admit(
+    app: &App,
+    caller: &Caller,
+    terminal: TerminalId,
+    headers: &HeaderMap,
+) -> Result<(), Failure> {
+    let (job, shell) = terminal;
+    let of_shell = shell.map(|_| app.inner.terminals.find(terminal)?.key_hash.clone());
     let Some(given) = headers.get(TERMINAL_KEY).and_then(|value| value.to_str().ok()) else {
         let why = format!("the header {TERMINAL_KEY} has the secret of the terminal");
         return Err(Failure(Kind::BadRequest.problem(why).field(TERMINAL_KEY)));
@@ -271,9 +280,9 @@ fn admit(app: &App, caller: &Caller, place: Place, headers: &HeaderMap) -> Resul
 }
 
 impl<T> OfJob<T> {
-    /// The place of a job at its terminal, if the secret is that of its current run.
-    fn sit(&self, place: Place, run: Option<u64>) -> Result<Arc<Session>, Refusal> {
-        let (app, (job, shell)) = (&self.app, place);
+    /// What a job sits at, if the secret is that of its current run.
+    fn sit(&self, terminal: TerminalId, run: Option<u64>) -> Result<Arc<Session>, Refusal> {
+        let (app, (job, shell)) = (&self.app, terminal);
         let access = app.daemon().terminal();
         let is_its = |run: &Generation| {
             access.is_some_and(|access| access.is_secret(&self.secret, job, *run, shell))
@@ -283,7 +292,7 @@ impl<T> OfJob<T> {
             let problem = Kind::Unauthorized.problem("that is not the secret of a run of this job");
             return Err(Refusal::Failed(Failure(problem)));
         };
-        let bucket = JOBS | (job.0 & (JOBS - 1));
+        let bucket = bucket(job);
         if let Some(guest) = &self.guest {
             guest.is_known(bucket);
         }
@@ -293,11 +302,11 @@ impl<T> OfJob<T> {
         }
         if shell.is_some() {
             // Its client opened it; a daemon that was started again knows nothing of it.
-            return app.inner.terminals.find(place).ok_or_else(|| Refusal::Failed(over(job)));
+            return app.inner.terminals.find(terminal).ok_or_else(|| Refusal::Failed(over(job)));
         }
         let tenant =
             app.daemon().with_world(|world| world.jobs.get(&job).map(|j| j.tenant().to_string()));
-        let opened = app.inner.terminals.open(place, run, &tenant.unwrap_or_default(), None);
+        let opened = app.inner.terminals.open(terminal, run, &tenant.unwrap_or_default(), None);
         opened.map_err(|many| Refusal::Failed(full(many)))
     }
 }
@@ -310,12 +319,12 @@ fn current(app: &App, job: JobId) -> Option<Generation> {
     })
 }
 
-fn session_for(app: &App, place: Place, run: Option<u64>) -> Option<Arc<Session>> {
+fn session_for(app: &App, terminal: TerminalId, run: Option<u64>) -> Option<Arc<Session>> {
     let is_meant = |session: &Arc<Session>| match run {
         Some(run) => session.run == Generation(run),
-        None => current(app, place.0) == Some(session.run),
+        None => current(app, terminal.0) == Some(session.run),
     };
-    app.inner.terminals.find(place).filter(is_meant)
+    app.inner.terminals.find(terminal).filter(is_meant)
 }
 
 fn over(job: JobId) -> Failure {
@@ -398,5 +407,21 @@ fn answer(bytes: Vec<u8>, run: Option<Generation>, alone: Duration, is_over: boo
 impl App {
     fn is_closing(&self) -> bool {
         *self.inner.closing.borrow()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rate::of_address;
+    use super::*;
+    use crate::socket::People;
+
+    /// The job with the number of a user took from the room of that user.
+    #[test]
+    fn no_job_has_the_bucket_of_somebody_else() {
+        for n in [1, 1002, u64::from(u32::MAX), u64::MAX] {
+            let bucket = bucket(JobId(n));
+            assert!(bucket > People::token_of(u32::MAX) && bucket < of_address(None), "{n}");
+        }
     }
 }

@@ -1,8 +1,7 @@
 //! Workloads and their profiles.
 
 use super::handler::*;
-use super::queries::WorkloadsQuery;
-use oef_api::types::{Workload, WorkloadPut, Workloads};
+use oef_api::types::{Workload, WorkloadPut, Workloads, WorkloadsQuery};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(show, put))
@@ -13,7 +12,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     params(WorkloadsQuery),
     responses((status = 200, description = "One page of workloads", body = Workloads)))]
 async fn list(Asks(app, caller, query): Asks<WorkloadsQuery>) -> Answer<Workloads> {
-    let page = page(PageParams { limit: query.limit, after: query.after })?;
+    let page = page(PageQuery { limit: query.limit, after: query.after })?;
     let tenant = query.tenant;
     app.aside(move |daemon| daemon.workloads(&caller, tenant.as_deref(), &page)).await.map(Json)
 }

@@ -4,27 +4,37 @@
 //! freely, rename never.
 
 mod gauges;
-mod labels;
 mod transfers;
 
 use crate::daemon::{Gauges, Measure, Metrics, NoticeEnd};
-use gauges::GaugeFamilies;
-use labels::{EndLabels, NoticeLabels, RequestLabels};
 use oef_api::types::JobState;
-use prometheus_client::encoding::text;
+use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use transfers::TransferFigures;
 
 /// What a scraper is told about the form.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+const NOTICES: &str =
+    "Deliveries of notices by result: delivered, failed (one try) or dropped (given up)";
+
+/// Counters by one label.
+type ByName = Family<[(&'static str, &'static str); 1], Counter>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    route: String,
+    method: String,
+    status: u16,
+}
 
 /// Counters and histograms of one daemon. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug)]
@@ -35,17 +45,15 @@ pub struct Exporter {
 #[derive(Debug)]
 struct Inner {
     registry: Registry,
-    /// Setting the gauges and writing the text belong together: two scrapes must not mix.
-    scrape: Mutex<()>,
-    gauges: GaugeFamilies,
     submissions: Counter,
-    ended: Family<EndLabels, Counter>,
+    ended: ByName,
     restarts: Counter,
     false_profiles: Counter,
     commits_failed: Counter,
+    observations_refused: Counter,
     wasted: Counter<f64, AtomicU64>,
     transfers: TransferFigures,
-    notices: Family<NoticeLabels, Counter>,
+    notices: ByName,
     rounds: Counter,
     rounds_kept: Counter,
     queue_wait: Histogram,
@@ -69,13 +77,13 @@ impl Exporter {
     /// All of them, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("oef");
-        let gauges = GaugeFamilies::register(&mut registry);
         let r = &mut registry;
         let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         r.register("build", "The version of the daemon", build);
+        let ends = JobState::ALL.into_iter().filter(|state| state.is_final()).map(JobState::name);
         let inner = Inner {
             submissions: counter(r, "submissions", "Jobs that were submitted and are durable"),
-            ended: family(r, "ended", "Jobs that ended, by how"),
+            ended: by_name(r, "ended", "Jobs that ended, by how", "state", ends),
             false_profiles: counter(
                 r,
                 "false_profiles",
@@ -87,9 +95,14 @@ impl Exporter {
                 "journal_failures",
                 "Batches that could not be written to the journal",
             ),
+            observations_refused: counter(
+                r,
+                "observations_refused",
+                "What happened to running jobs and could not be taken: internal errors",
+            ),
             wasted: wasted(r),
             transfers: TransferFigures::register(r),
-            notices: notices(r),
+            notices: by_name(r, "notices", NOTICES, "result", NoticeEnd::ALL.map(NoticeEnd::name)),
             rounds: counter(r, "rounds", "Rounds that were planned"),
             rounds_kept: counter(
                 r,
@@ -110,8 +123,6 @@ impl Exporter {
             requests: requests(r),
             refused: counter(r, "http_refused", "Requests beyond the rate limit"),
             streams: gauge(r, "event_streams", "Event streams that are open"),
-            scrape: Mutex::new(()),
-            gauges,
             registry,
         };
         Exporter { inner: Arc::new(inner) }
@@ -135,10 +146,9 @@ impl Exporter {
 
     /// Everything as text, with the gauges as they are now.
     pub fn render(&self, gauges: &Gauges) -> String {
-        let _one_at_a_time = self.inner.scrape.lock().unwrap_or_else(PoisonError::into_inner);
-        self.inner.gauges.set(gauges);
         let mut text = String::with_capacity(16 * 1024);
         // Writing to a string cannot fail.
+        let _ = text::encode_registry(&mut text, &gauges::now(gauges));
         let _ = text::encode(&mut text, &self.inner.registry);
         text
     }
@@ -151,14 +161,14 @@ impl Metrics for Exporter {
             Measure::Submitted(jobs) => _ = inner.submissions.inc_by(jobs as u64),
             Measure::Waited(time) => inner.queue_wait.observe(time.as_secs_f64()),
             Measure::Ended(state) => {
-                inner.ended.get_or_create(&EndLabels { state: state.name() }).inc();
+                inner.ended.get_or_create(&[("state", state.name())]).inc();
             }
             Measure::FalseProfile => _ = inner.false_profiles.inc(),
             Measure::Restarted => _ = inner.restarts.inc(),
             Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
             Measure::Transferred(transfer) => inner.transfers.count(&transfer),
             Measure::Notified(end) => {
-                inner.notices.get_or_create(&NoticeLabels { result: end.name() }).inc();
+                inner.notices.get_or_create(&[("result", end.name())]).inc();
             }
             Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),
             Measure::Round { took, kept } => {
@@ -168,6 +178,7 @@ impl Metrics for Exporter {
             }
             Measure::Committed { took, .. } => inner.commit.observe(took.as_secs_f64()),
             Measure::CommitFailed => _ = inner.commits_failed.inc(),
+            Measure::ObservationRefused => _ = inner.observations_refused.inc(),
             Measure::Snapshot { took, bytes } => {
                 inner.snapshot.observe(took.as_secs_f64());
                 inner.snapshot_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
@@ -192,22 +203,19 @@ fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
     counter
 }
 
-fn family(registry: &mut Registry, name: &str, help: &str) -> Family<EndLabels, Counter> {
-    let family = Family::<EndLabels, Counter>::default();
-    for state in JobState::ALL.into_iter().filter(|state| state.is_final()) {
-        drop(family.get_or_create(&EndLabels { state: state.name() }));
+/// How often something happened, by a word. All words are there from the beginning, at zero.
+fn by_name(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    words: impl IntoIterator<Item = &'static str>,
+) -> ByName {
+    let family = ByName::default();
+    for word in words {
+        drop(family.get_or_create(&[(label, word)]));
     }
     registry.register(name, help, family.clone());
-    family
-}
-
-fn notices(registry: &mut Registry) -> Family<NoticeLabels, Counter> {
-    let family = Family::<NoticeLabels, Counter>::default();
-    for end in NoticeEnd::ALL {
-        drop(family.get_or_create(&NoticeLabels { result: end.name() }));
-    }
-    let help = "Deliveries of notices by result: delivered, failed (one try) or dropped (given up)";
-    registry.register("notices", help, family.clone());
     family
 }
 

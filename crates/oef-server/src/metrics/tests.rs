@@ -43,6 +43,7 @@ fn what_happened_is_counted() {
         Measure::Round { took: ms(1), kept: true },
         Measure::Committed { took: ms(2), records: 5 },
         Measure::CommitFailed,
+        Measure::ObservationRefused,
         Measure::Snapshot { took: ms(20), bytes: 1000 },
     ] {
         metrics.clone().measure(measure);
@@ -57,6 +58,7 @@ fn what_happened_is_counted() {
         ("oef_queue_wait_seconds_sum", 2.0),
         ("oef_restarts_total", 1.0),
         ("oef_journal_failures_total", 1.0),
+        ("oef_observations_refused_total", 1.0),
         ("oef_snapshot_seconds_count", 1.0),
         ("oef_snapshot_bytes", 1000.0),
         ("oef_ended_total{state=\"finished\"}", 1.0),
@@ -105,6 +107,7 @@ fn gauges_are_those_of_now() {
     let mut gauges = Gauges {
         left_out: 2,
         shares_failed: true,
+        solver_gap: 0.02,
         round: 7,
         jobs: BTreeMap::from([(JobState::Running, 2)]),
         gpus: vec![GpuGauges { gpu_type: "fast".into(), used: 2, idle: 1, down: 4 }],
@@ -146,6 +149,7 @@ fn gauges_are_those_of_now() {
         ("oef_sharing_incentive_ratio", 1.25),
         ("oef_workloads_left_out", 2.0),
         ("oef_shares_failed", 1.0),
+        ("oef_solver_gap_ratio", 0.02),
         ("oef_invariant_broken{name=\"accounts-add-up\"}", 1.0),
         ("oef_invariant_broken{name=\"one-lease-per-gpu\"}", 0.0),
     ] {

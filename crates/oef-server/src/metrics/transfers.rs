@@ -1,16 +1,14 @@
 //! Figures about checkpoints that are brought from host to host.
 
-use super::labels::TransferLabels;
-use super::seconds;
+use super::{ByName, by_name, seconds};
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 #[derive(Debug)]
 pub(super) struct TransferFigures {
-    ended: Family<TransferLabels, Counter>,
+    ended: ByName,
     bytes: Counter,
     took: Histogram,
 }
@@ -18,12 +16,9 @@ pub(super) struct TransferFigures {
 impl TransferFigures {
     /// All of them, at zero.
     pub fn register(registry: &mut Registry) -> Self {
-        let ended = Family::<TransferLabels, Counter>::default();
-        for result in TransferResult::ALL {
-            drop(ended.get_or_create(&TransferLabels { result: result.name() }));
-        }
         let help = "Checkpoints that were to be brought from another host, by what became of it";
-        registry.register("checkpoint_transfers", help, ended.clone());
+        let results = TransferResult::ALL.map(TransferResult::name);
+        let ended = by_name(registry, "checkpoint_transfers", help, "result", results);
         let bytes = Counter::default();
         let help = "What came over the line of checkpoints that came whole";
         registry.register_with_unit("checkpoint_transfer", help, Unit::Bytes, bytes.clone());
@@ -38,7 +33,7 @@ impl TransferFigures {
     }
 
     pub fn count(&self, transfer: &Transfer) {
-        self.ended.get_or_create(&TransferLabels { result: transfer.result.name() }).inc();
+        self.ended.get_or_create(&[("result", transfer.result.name())]).inc();
         self.bytes.inc_by(transfer.bytes);
         self.took.observe(transfer.took.seconds());
     }

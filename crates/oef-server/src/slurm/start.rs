@@ -44,7 +44,7 @@ pub(crate) fn executor(
     let executor = SlurmExecutor::open(SlurmConfig {
         dir: state_dir.into(),
         runner,
-        checkpoints: config.checkpoints.for_executor(),
+        checkpoints: config.checkpoints.clone(),
         slurm: settings.slurm(),
         partition: settings.partition.clone(),
         nodes: settings.nodes.clone(),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct SocketSettings {
-    /// Where it is; none: `/run/oef/oef.sock` for a daemon that runs as root and drives Slurm, and none otherwise.
+    /// Where it is; none: `/run/oef/oef.sock` for a daemon of the machine (`oef serve` as root), and none otherwise.
     pub path: Option<PathBuf>,
     /// The tenant of a Unix user, with `{user}` for the name.
     pub tenant_of: String,

@@ -10,6 +10,9 @@ use rusqlite::{Connection, TransactionBehavior};
 /// cluster, some tens of megabytes.
 const RECORDS_KEPT: u64 = 100_000;
 
+/// Bytes of such records that stay, whatever their number: a record may have some hundred kilobytes.
+const RECORD_BYTES_KEPT: u64 = 256 << 20;
+
 /// Documents of rounds that stay: two weeks of rounds of five minutes.
 const ROUNDS_KEPT: u64 = 4_032;
 
@@ -30,8 +33,10 @@ const STEP_PAGES: u32 = 1_024;
 /// What stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// So many of the last records, and all that the snapshots do not cover.
+    /// So many of the last records, and all that the snapshots do not cover...
     pub records: u64,
+    /// ... and no more of them than fit into so many bytes.
+    pub record_bytes: u64,
     /// So many of the last rounds...
     pub rounds: u64,
     /// ... and no more of them than fit into so many bytes. The last one stays whatever its size.
@@ -40,7 +45,12 @@ pub struct Keep {
 
 impl Default for Keep {
     fn default() -> Self {
-        Keep { records: RECORDS_KEPT, rounds: ROUNDS_KEPT, round_bytes: ROUND_BYTES_KEPT }
+        Keep {
+            records: RECORDS_KEPT,
+            record_bytes: RECORD_BYTES_KEPT,
+            rounds: ROUNDS_KEPT,
+            round_bytes: ROUND_BYTES_KEPT,
+        }
     }
 }
 
@@ -68,7 +78,7 @@ pub(super) fn compact(
     let head = schema::link(db, "head")?;
     let records = match covered {
         Some(covered) => {
-            let end = covered.min(head.seq.saturating_sub(keep.records));
+            let end = last_surplus(db, head.seq, keep).map_err(&failed)?.min(covered);
             trim_journal(db, gate, end)?
         }
         None => 0,
@@ -95,6 +105,23 @@ fn trim_snapshots(db: &Database, gate: &Gate) -> Result<(Option<u64>, u64), Stor
     }
     let covered = sound.get(SNAPSHOTS_KEPT - 1).copied();
     Ok((covered, (surplus.len() - begun) as u64))
+}
+
+/// The newest record that is too old or too far down to stay; 0: all stay.
+fn last_surplus(connection: &Connection, head: u64, keep: &Keep) -> rusqlite::Result<u64> {
+    let by_number = head.saturating_sub(keep.records);
+    // Sizes stand at the beginning of a row: the records themselves are not read.
+    let sql = "SELECT seq, octet_length(body) FROM journal WHERE seq > ?1 ORDER BY seq DESC";
+    let mut query = connection.prepare_cached(sql)?;
+    let mut rows = query.query([by_number])?;
+    let mut bytes = 0u64;
+    while let Some(row) = rows.next()? {
+        bytes = bytes.saturating_add(row.get(1)?);
+        if bytes > keep.record_bytes {
+            return row.get(0);
+        }
+    }
+    Ok(by_number)
 }
 
 /// Removes the records up to one.

@@ -26,6 +26,9 @@ const HAS_FILE: &str = "head_file";
 /// In a copy that `oef backup` made: it has none, and need not have.
 const IS_BACKUP: &str = "backup";
 
+/// In a database that was a backup, or was taken as it is: it may not know all that was started.
+const MAY_LACK: &str = "may_lack";
+
 /// The file, open.
 #[derive(Debug)]
 pub(super) struct HeadFile {
@@ -53,8 +56,10 @@ impl HeadFile {
         let mut opened = HeadFile { file, watched, written: None };
         opened.write(head).map_err(folder)?;
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(folder)?;
-        let marked = mark(db, HAS_FILE, true).and_then(|()| mark(db, IS_BACKUP, false));
-        marked.map_err(db.failed("marking"))?;
+        let may_lack = head.seq > 0 && (has_mark(db, IS_BACKUP)? || !has_mark(db, HAS_FILE)?);
+        let noted = if may_lack { mark(db, MAY_LACK, true) } else { Ok(()) };
+        let marked = noted.and_then(|()| mark(db, HAS_FILE, true));
+        marked.and_then(|()| mark(db, IS_BACKUP, false)).map_err(db.failed("marking"))?;
         Ok(opened)
     }
 
@@ -179,6 +184,16 @@ pub(super) fn mark_backup(file: &Path) -> rusqlite::Result<()> {
     let connection = Connection::open(file)?;
     mark(&connection, IS_BACKUP, true)?;
     mark(&connection, HAS_FILE, false)
+}
+
+/// Whether a backup was put in place, or an operator took the folder as it is, and more was started since than it knows.
+pub(super) fn may_lack(db: &Database) -> Result<bool, StoreError> {
+    has_mark(db, MAY_LACK)
+}
+
+/// It knows all that was started.
+pub(super) fn lacks_nothing(db: &Database) -> Result<(), StoreError> {
+    mark(db, MAY_LACK, false).map_err(db.failed("marking"))
 }
 
 fn sum_of(db: &Database, seq: u64) -> Result<Option<Sum>, StoreError> {

@@ -16,6 +16,14 @@ pub trait Ledger: Send {
 
     /// Whether the next record could be written, as far as that can be told without one.
     fn probe(&self) -> Result<(), StoreError>;
+
+    /// Whether more may have been started than it knows, and somebody has said so.
+    fn may_lack(&self) -> bool {
+        false
+    }
+
+    /// It knows all that was started: from now on it must.
+    fn lacks_nothing(&self) {}
 }
 
 impl Ledger for Store {
@@ -29,5 +37,13 @@ impl Ledger for Store {
 
     fn probe(&self) -> Result<(), StoreError> {
         Store::probe(self)
+    }
+
+    fn may_lack(&self) -> bool {
+        Store::may_lack(self)
+    }
+
+    fn lacks_nothing(&self) {
+        Store::lacks_nothing(self);
     }
 }

@@ -38,5 +38,6 @@ pub use ledger::Ledger;
 pub use load::{Loaded, Records};
 pub use record::{NewRecord, Snapshot, StoredRecord, StoredRound};
 pub use schema::{DATABASE, OpenMode};
+pub(crate) use snapshot::ByteCount;
 pub use snapshot::{StoredSnapshot, WriteText};
 pub use writer::Store;

@@ -148,7 +148,7 @@ pub(super) fn save(
         let what = format!("a snapshot at record {seq} was to be written, which is not there");
         return Err(db.damaged(Some(seq), what));
     };
-    let mut length = Length(0);
+    let mut length = ByteCount::default();
     let counted = text(&mut length).map(|()| length.0);
     let written = counted.and_then(|bytes| {
         let sum = Summing::begin(link.sum, (seq, at_ms, KIND), bytes);
@@ -164,9 +164,10 @@ pub(super) fn save(
 }
 
 /// Counts what is written to it.
-struct Length(u64);
+#[derive(Default)]
+pub(crate) struct ByteCount(pub u64);
 
-impl Write for Length {
+impl Write for ByteCount {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len() as u64;
         Ok(bytes.len())

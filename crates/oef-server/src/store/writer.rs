@@ -29,6 +29,7 @@ pub struct Store {
     last: u64,
     /// The same end in a second place.
     second: HeadFile,
+    may_lack: bool,
     /// Dropped last: nobody else may come in while the connections close.
     _lock: Lock,
 }
@@ -52,10 +53,11 @@ impl Store {
         let db = schema::open_for_writing(dir, mode)?;
         let head = schema::link(&db, "head")?;
         let second = HeadFile::open(dir, &db, head)?;
+        let may_lack = head::may_lack(&db)?;
         schema::write_through(&db)?;
         let archive = Archive::open(dir)?;
         let (dir, last) = (dir.to_path_buf(), head.seq);
-        Ok(Store { dir, db, archive, head: Some(head), last, second, _lock: lock })
+        Ok(Store { dir, db, archive, head: Some(head), last, second, may_lack, _lock: lock })
     }
 
     /// The folder.
@@ -109,6 +111,20 @@ impl Store {
             io::ErrorKind::StorageFull => StoreError::Full { file: self.db.file.clone() },
             _ => StoreError::Folder { path, source },
         })
+    }
+
+    /// Whether a backup was put in place, or an operator took the folder as it is, and it has not caught up since.
+    pub fn may_lack(&self) -> bool {
+        self.may_lack
+    }
+
+    /// It has caught up.
+    pub fn lacks_nothing(&self) {
+        if self.may_lack
+            && let Err(error) = head::lacks_nothing(&self.db)
+        {
+            tracing::warn!(%error, "a restart may take a shorter journal for the whole");
+        }
     }
 
     fn check_in_place(&self) -> Result<(), StoreError> {

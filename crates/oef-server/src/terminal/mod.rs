@@ -1,8 +1,8 @@
 //! Terminals of jobs: both ends come to the daemon, which passes on what they say. Nothing of it is journalled.
 
-mod access;
+mod endpoint;
 mod relay;
 
-pub(crate) use access::address_for_jobs;
-pub use access::{TerminalAccess, new_key};
-pub(crate) use relay::{End, Full, Gap, Place, Put, Relay, Session};
+pub(crate) use endpoint::address_for_jobs;
+pub use endpoint::{TerminalEndpoint, new_key};
+pub(crate) use relay::{End, Full, Gap, Put, Relay, Session, TerminalId};

@@ -21,11 +21,11 @@ const KEPT: Duration = Duration::from_secs(60);
 /// All terminals.
 #[derive(Default)]
 pub(crate) struct Relay {
-    sessions: Mutex<BTreeMap<Place, Arc<Session>>>,
+    sessions: Mutex<BTreeMap<TerminalId, Arc<Session>>>,
 }
 
 /// A job, and the number of a shell beside it; none: its own terminal.
-pub(crate) type Place = (JobId, Option<u64>);
+pub(crate) type TerminalId = (JobId, Option<u64>);
 
 /// The terminal of one run.
 pub(crate) struct Session {
@@ -78,19 +78,19 @@ impl Relay {
     /// continues.
     pub(crate) fn open(
         &self,
-        place: Place,
+        terminal: TerminalId,
         run: Generation,
         tenant: &str,
         key_hash: Option<String>,
     ) -> Result<Arc<Session>, Full> {
         let mut sessions = self.lock();
-        if let Some(known) = sessions.get(&place).filter(|known| known.run == run) {
+        if let Some(known) = sessions.get(&terminal).filter(|known| known.run == run) {
             return Ok(Arc::clone(known));
         }
         if sessions.len() >= TENANT_MAX {
             sessions.retain(|_, known| known.is_recent());
         }
-        let others = sessions.iter().filter(|(other, _)| **other != place);
+        let others = sessions.iter().filter(|(other, _)| **other != terminal);
         if others.clone().count() >= ALL_MAX {
             return Err(Full::All(ALL_MAX));
         }
@@ -98,16 +98,16 @@ impl Relay {
             return Err(Full::Own(TENANT_MAX));
         }
         let session = Arc::new(Session { key_hash, ..Session::new(run, tenant) });
-        sessions.insert(place, Arc::clone(&session));
+        sessions.insert(terminal, Arc::clone(&session));
         Ok(session)
     }
 
     /// The terminal there, if there is one.
-    pub(crate) fn find(&self, place: Place) -> Option<Arc<Session>> {
-        self.lock().get(&place).cloned()
+    pub(crate) fn find(&self, terminal: TerminalId) -> Option<Arc<Session>> {
+        self.lock().get(&terminal).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TerminalId, Arc<Session>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,11 +1,10 @@
 //! The certificate of some shares, with a sentence where a property fails.
 
 use super::text::amounts;
-use oef_api::types::{Audit, Property};
+use oef_api::types::{Audit, Property, SolverAnswer, SolverStatus};
 use oef_core::audit::{EnvyWitness, Finding, Improvement, ParetoFinding, SkippedType};
-use oef_core::{Outcome, Problem, Shares, TenantId, TypeId, audit, beyond};
-use oef_report::format::counted;
-use oef_report::format::figure;
+use oef_core::{Mechanism, Outcome, Problem, Shares, Status, TenantId, TypeId, audit, beyond};
+use oef_report::format::{counted, figure, percent};
 
 /// Of those who could gain, so many are named.
 const NAMED_MAX: usize = 4;
@@ -35,6 +34,10 @@ pub fn certificate(problem: &Problem, outcome: &Outcome) -> Audit {
             let name = gpu(problem, w.gpu);
             format!("{} of {} {name} are handed out", figure(w.used), figure(w.capacity))
         }),
+        demand: Some(property(&found.demand, |w| {
+            let (name, used) = (tenant(whole, w.tenant), figure(w.used));
+            format!("{name} has {used} GPUs and can use {}", figure(w.demand))
+        })),
         envy_free: property(&found.envy_free, |w| envy(problem, shares, w)),
         sharing_incentive: property(&found.sharing_incentive, |w| {
             format!(
@@ -46,6 +49,34 @@ pub fn certificate(problem: &Problem, outcome: &Outcome) -> Audit {
         }),
         pareto_efficient: pareto(problem, &found.pareto_efficient),
         adjacent: property(&found.adjacent, |w| skipped(problem, w)),
+    }
+}
+
+/// How some shares were computed, and how far they are proven.
+pub(super) fn solver_answer(outcome: &Outcome) -> SolverAnswer {
+    let solver = &outcome.solver;
+    let is_optimal = solver.status == Status::Optimal;
+    let proven = match solver.gap {
+        _ if is_optimal
+            && matches!(outcome.mechanism, Mechanism::MaxMin | Mechanism::GandivaFair) =>
+        {
+            "by a rule, which has no optimum to miss".into()
+        }
+        _ if is_optimal && solver.canonical => "proven optimal".into(),
+        _ if is_optimal => {
+            "proven optimal; other shares are as good, and these depend on rounding".into()
+        }
+        gap if gap.is_finite() && gap < 1.0 => {
+            format!("not proven optimal: at most {} from the optimum", percent(gap))
+        }
+        _ => "not proven optimal: how far from the optimum is not known".into(),
+    };
+    SolverAnswer {
+        status: if is_optimal { SolverStatus::Optimal } else { SolverStatus::Feasible },
+        gap: Some(solver.gap).filter(|gap| gap.is_finite() && (is_optimal || *gap < 1.0)),
+        canonical: solver.canonical,
+        method: solver.method.to_string(),
+        sentence: format!("{proven} ({})", solver.method),
     }
 }
 

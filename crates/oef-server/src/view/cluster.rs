@@ -5,7 +5,7 @@ use crate::engine::{GpuNow, Latest};
 use crate::world::{World, timestamp};
 use oef_api::memory;
 use oef_api::types::{
-    Cluster, GpuTypeStatus, JobState, Node, NodeGpu, NodeHealth, NodeWindow, Problem, Settings,
+    ApiError, Cluster, GpuTypeStatus, JobState, Node, NodeGpu, NodeHealth, NodeWindow, Settings,
 };
 use oef_sched::Health;
 use std::collections::BTreeMap;
@@ -14,7 +14,11 @@ use std::collections::BTreeMap;
 const SOMEBODY: u64 = 0;
 
 /// The machines, who is on them, and what their GPUs do.
-pub(crate) fn cluster(world: &World, caller: &Caller, latest: &Latest) -> Result<Cluster, Problem> {
+pub(crate) fn cluster(
+    world: &World,
+    caller: &Caller,
+    latest: &Latest,
+) -> Result<Cluster, ApiError> {
     let cluster = world.sched.cluster();
     let types = types(world);
     let holders = holders(world, caller);
@@ -95,7 +99,7 @@ pub(crate) fn types(world: &World) -> Vec<GpuTypeStatus> {
         capacity,
         idle,
         memory_gib: world.sched.settings().memory_of(name).map(|mib| f64::from(mib) / 1024.0),
-        price: price(name),
+        price: price(name).filter(|_| capacity > 0),
     });
     types.collect()
 }
@@ -113,7 +117,7 @@ fn holders<'a>(world: &'a World, caller: &Caller) -> BTreeMap<(&'a str, u32), u6
 }
 
 /// The settings that an operator may change.
-pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, Problem> {
+pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, ApiError> {
     let sched = world.sched.settings();
     Ok(Settings {
         mechanism: sched.mechanism.name().into(),

@@ -4,7 +4,7 @@ use super::day::last_day;
 use super::text::timestamp;
 use crate::caller::Caller;
 use crate::world::{TenantEntry, World};
-use oef_api::types::{EnvyEntry, Fairness, FairnessPoint, Problem as Trouble, TenantFairness};
+use oef_api::types::{ApiError, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 use oef_core::{Outcome, Problem, Shares, TenantId, beyond, envy_matrix, equal_split};
 use oef_sched::{TenantKey, Time};
 
@@ -23,7 +23,7 @@ pub struct FairnessDraft {
 
 impl FairnessDraft {
     /// Takes it. Everybody may ask: fairness is between all.
-    pub fn take(world: &World, _caller: &Caller) -> Result<FairnessDraft, Trouble> {
+    pub fn take(world: &World, _caller: &Caller) -> Result<FairnessDraft, ApiError> {
         let entitlement = world.sched.entitlement();
         let place = |key: TenantKey| entitlement.tenants().iter().position(|&k| k == key);
         let mut tenants = Vec::new();

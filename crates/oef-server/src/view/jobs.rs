@@ -1,13 +1,13 @@
 //! Jobs: one of them whole, or a page of many.
 
-use super::text::{gpu_ref, timestamp};
-use super::{access, reason, restarts, why};
+use super::text::timestamp;
+use super::{reason, restarts, visible, why};
 use crate::caller::Caller;
 use crate::problem::{Kind, More as _};
 use crate::world::{JobEntry, Reason, RunEnding, RunEntry, World};
 use oef_api::types::{
-    Blocked, Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, ReasonData,
-    Run,
+    ApiError, Blocked, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Progress, ReasonData, Run,
+    StateChange,
 };
 use oef_sched::{JobId, Obstacle};
 
@@ -16,8 +16,8 @@ use oef_sched::{JobId, Obstacle};
 const LIVE_REASONS_MAX: u32 = 1_000;
 
 /// A job, whole.
-pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
-    let entry = access::job(world, caller, id)?;
+pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, ApiError> {
+    let entry = visible::job(world, caller, id)?;
     let inside = caller.may_see_inside(entry.tenant());
     let mut job = listed(world, JobId(id), entry, true, inside);
     job.spec = inside.then(|| entry.spec.clone());
@@ -31,11 +31,11 @@ pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
 }
 
 /// Jobs, the newest first. A page costs what it shows, but for a filter by label, which walks.
-pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, Problem> {
+pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, ApiError> {
     let tenant = scope(world, caller, query.tenant.as_deref())?;
     let states = states(query)?;
-    let limit = access::limit(query.limit)?;
-    let before = access::number_mark(query.after.as_deref())?.map(JobId);
+    let limit = visible::limit(query.limit)?;
+    let before = visible::number_mark(query.after.as_deref())?.map(JobId);
     let live_reasons = world.index.count(None, &[JobState::Queued]) <= LIVE_REASONS_MAX;
     let mut page = Jobs::default();
     for id in world.index.newest(tenant, &states, before) {
@@ -60,7 +60,7 @@ fn scope<'a>(
     world: &World,
     caller: &'a Caller,
     asked: Option<&'a str>,
-) -> Result<Option<&'a str>, Problem> {
+) -> Result<Option<&'a str>, ApiError> {
     let own = caller.tenant.as_deref().filter(|own| !caller.is_admin() && caller.may_see(own));
     let Some(name) = asked.or(own) else {
         // A tenant's token without a tenant sees nothing, and nothing is called so.
@@ -69,11 +69,11 @@ fn scope<'a>(
     let is_known = world.tenants.contains_key(name) || world.index.has_jobs_of(name);
     match is_known && caller.may_see(name) {
         true => Ok(Some(name)),
-        false => Err(access::unknown_tenant(name)),
+        false => Err(visible::unknown_tenant(name)),
     }
 }
 
-fn states(query: &JobsQuery) -> Result<Vec<JobState>, Problem> {
+fn states(query: &JobsQuery) -> Result<Vec<JobState>, ApiError> {
     let Some(names) = &query.state else {
         return Ok(if query.all { JobState::ALL.to_vec() } else { JobState::LIVE.to_vec() });
     };
@@ -161,7 +161,7 @@ pub(super) fn blocked(obstacle: Obstacle) -> Blocked {
 /// The GPUs that a job holds or was promised.
 fn held(world: &World, id: JobId) -> Vec<GpuRef> {
     let lease = world.sched.job(id).and_then(|job| job.lease());
-    lease.map_or_else(Vec::new, |l| l.gpus.iter().map(|&gpu| gpu_ref(world, gpu)).collect())
+    lease.map_or_else(Vec::new, |l| l.gpus.iter().map(|&gpu| world.gpu_ref(gpu)).collect())
 }
 
 /// Seconds that a job has run, up to the last thing that happened.
@@ -179,9 +179,9 @@ fn told(world: &World, reason: &Reason, inside: bool) -> (String, ReasonData) {
     }
 }
 
-fn change(world: &World, change: &crate::world::StateChange, inside: bool) -> Change {
+fn change(world: &World, change: &crate::world::StateChange, inside: bool) -> StateChange {
     let (reason, data) = told(world, &change.reason, inside);
-    Change {
+    StateChange {
         at: timestamp(oef_sched::Time(change.at_ms)),
         state: change.state,
         reason,
@@ -211,7 +211,7 @@ fn ending(ending: RunEnding) -> Ending {
         RunEnding::Checkpointed => Ending::Checkpointed,
         RunEnding::Stopped => Ending::Stopped,
         RunEnding::Failed | RunEnding::Impossible | RunEnding::Unmeasured => Ending::Failed,
-        RunEnding::Lost => Ending::Lost,
+        RunEnding::Lost | RunEnding::Hindered => Ending::Lost,
         RunEnding::TimedOut => Ending::TimedOut,
     }
 }

@@ -8,7 +8,6 @@
 //! What takes long comes in two steps: a *draft* takes what it needs from the world, which is quick, and is
 //! finished when the world is free again.
 
-mod access;
 mod certificate;
 mod cluster;
 mod day;
@@ -27,12 +26,12 @@ pub(crate) mod testing;
 mod text;
 mod tokens;
 mod usage;
+mod visible;
 mod whatif;
 mod whatif_changes;
 mod why;
 mod workloads;
 
-pub use access::without_output;
 pub use certificate::certificate;
 pub use cluster::settings;
 pub(crate) use cluster::{cluster, types as cluster_types};
@@ -47,6 +46,7 @@ pub use round::{
 pub use tenants::{group, groups, tenant, tenants};
 pub use tokens::tokens;
 pub use usage::usage;
+pub use visible::without_output;
 pub use whatif::WhatIfDraft;
 pub use why::{tenant_why, why};
 pub use workloads::{workload, workloads};

@@ -1,30 +1,30 @@
 //! Notifications, without their secrets.
 
-use super::access;
 use super::text::timestamp;
+use super::visible;
 use crate::caller::Caller;
-use crate::daemon::Page;
 use crate::engine::is_own;
 use crate::notify::host_of;
 use crate::problem::{Kind, More as _};
 use crate::world::{NotificationEntry, Receiver, World};
-use oef_api::types::{NoticeTry, Notification, Notifications, Problem, Role};
+use oef_api::types::PageQuery;
+use oef_api::types::{ApiError, NoticeTry, Notification, Notifications, Role};
 use std::ops::Bound;
 
 /// Notifications that the caller may change, the oldest first.
 pub fn notifications(
     world: &World,
     caller: &Caller,
-    page: &Page,
-) -> Result<Notifications, Problem> {
+    page: &PageQuery,
+) -> Result<Notifications, ApiError> {
     if caller.role == Role::Viewer {
         return Err(Kind::Forbidden
             .problem(format!("{} may not see notifications", caller.named()))
             .hint(caller.way_out()));
     }
-    let limit = access::limit(page.limit)?;
+    let limit = visible::limit(page.limit)?;
     let after =
-        access::number_mark(page.after.as_deref())?.map_or(Bound::Unbounded, Bound::Excluded);
+        visible::number_mark(page.after.as_deref())?.map_or(Bound::Unbounded, Bound::Excluded);
     let mut shown = Notifications::default();
     for (&id, entry) in world.notifications.all.range((after, Bound::Unbounded)) {
         if !is_own(caller, entry) {

@@ -1,18 +1,18 @@
 //! The document of a round: shares, grants, placements, and the certificate.
 
-use super::access;
-use super::certificate::{certificate, holding};
+use super::certificate::{certificate, holding, solver_answer};
 use super::live::promises;
-use super::text::{by_type, gpu_ref, timestamp};
+use super::text::{amounts_by_type, timestamp};
+use super::visible;
 use crate::caller::Caller;
-use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::store::{Archive, StoreError, StoredRound};
 use crate::world::World;
+use oef_api::types::PageQuery;
 use oef_api::types::{
-    Grant, JobState, LeftOut, Placement, Problem as Trouble, ProblemGpu, ProblemTenant,
-    ProblemWorkload, RecentQuery, RecentRounds, Role, Round, RoundProblem, RoundSummary, RoundTick,
-    Rounds, ShareEntry, SharesAge,
+    ApiError, Grant, JobState, LeftOut, Placement, ProblemGpu, ProblemTenant, ProblemWorkload,
+    RecentQuery, RecentRounds, Role, Round, RoundProblem, RoundSummary, RoundTick, Rounds,
+    ShareEntry, SharesAge,
 };
 use oef_core::{
     Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec, workload_equal_split,
@@ -74,6 +74,7 @@ impl RoundDraft {
                 trouble: sched.entitlement().trouble().map(String::from),
                 left_out: left_out(world),
             },
+            solver: answer.map(|(_, outcome)| solver_answer(outcome)),
             audit: None,
             plan_s: facts.plan.as_secs_f64(),
             wasted_gpu_s: world.totals.wasted_ms as f64 / 1000.0,
@@ -163,10 +164,10 @@ fn shares(world: &World) -> Vec<ShareEntry> {
             tenant: problem.tenants()[workload.tenant.0].name.clone(),
             workload: workload.name.clone(),
             weight: workload.weight,
-            share: by_type(&types, |j| share[j]),
+            share: amounts_by_type(&types, |j| share[j]),
             throughput: outcome.shares.workload_throughput(problem, id),
             equal_split: workload_equal_split(problem, id),
-            deficit: by_type(&types, |j| known.map_or(0.0, |w| w.deficit_on(j))),
+            deficit: amounts_by_type(&types, |j| known.map_or(0.0, |w| w.deficit_on(j))),
         }
     };
     (0..problem.workloads().len()).map(entry).collect()
@@ -195,7 +196,7 @@ fn placements(world: &World) -> Vec<Placement> {
     let shown = placed.map(|placement| Placement {
         job: placement.job.0,
         tenant: world.jobs.get(&placement.job).map(|j| j.tenant().into()).unwrap_or_default(),
-        gpus: placement.gpus.iter().map(|&gpu| gpu_ref(world, gpu)).collect(),
+        gpus: placement.gpus.iter().map(|&gpu| world.gpu_ref(gpu)).collect(),
         reason: placement.why.to_string(),
     });
     shown.collect()
@@ -222,7 +223,7 @@ pub fn round_for(mut round: Round, caller: &Caller) -> Round {
 }
 
 /// The document of a round that was kept; none: the last one.
-pub fn stored_round(archive: &Archive, round: Option<u64>) -> Result<Round, Trouble> {
+pub fn stored_round(archive: &Archive, round: Option<u64>) -> Result<Round, ApiError> {
     stored(archive, round).map(|document| document.round)
 }
 
@@ -232,7 +233,7 @@ pub fn round_problem(
     archive: &Archive,
     caller: &Caller,
     round: u64,
-) -> Result<RoundProblem, Trouble> {
+) -> Result<RoundProblem, ApiError> {
     if caller.role == Role::Tenant {
         let why = format!(
             "{} may not see the problem of a round: it has the profiles of all tenants",
@@ -248,7 +249,7 @@ pub fn round_problem(
     })
 }
 
-fn stored(archive: &Archive, round: Option<u64>) -> Result<RoundDocument, Trouble> {
+fn stored(archive: &Archive, round: Option<u64>) -> Result<RoundDocument, ApiError> {
     let found = match round {
         Some(number) => archive.round(number),
         None => archive.last_round(),
@@ -265,24 +266,24 @@ fn stored(archive: &Archive, round: Option<u64>) -> Result<RoundDocument, Troubl
 }
 
 /// Rounds in a line each, the newest first.
-pub fn rounds(archive: &Archive, page: &Page) -> Result<Rounds, Trouble> {
+pub fn rounds(archive: &Archive, page: &PageQuery) -> Result<Rounds, ApiError> {
     #[derive(Deserialize)]
     struct Line {
         summary: RoundSummary,
     }
-    let limit = access::limit(page.limit)?;
-    let before = access::number_mark(page.after.as_deref())?;
+    let limit = visible::limit(page.limit)?;
+    let before = visible::number_mark(page.after.as_deref())?;
     // One more than is shown tells whether there is another page.
     let stored = archive.rounds(before, limit + 1).map_err(|error| unreadable(&error))?;
     let more = stored.len() > limit;
     let lines = stored.iter().take(limit).map(|stored| Ok(read::<Line>(stored)?.summary));
-    let rounds: Vec<RoundSummary> = lines.collect::<Result<_, Trouble>>()?;
+    let rounds: Vec<RoundSummary> = lines.collect::<Result<_, ApiError>>()?;
     let next = rounds.last().filter(|_| more).map(|last| last.round.to_string());
     Ok(Rounds { rounds, next })
 }
 
 /// The last rounds after one, the oldest first, each as a tick: whether all that its mechanism promises held.
-pub fn recent_rounds(archive: &Archive, asked: &RecentQuery) -> Result<RecentRounds, Trouble> {
+pub fn recent_rounds(archive: &Archive, asked: &RecentQuery) -> Result<RecentRounds, ApiError> {
     /// A day of five-minute rounds.
     const ROUNDS: u32 = 288;
     let limit = asked.limit.unwrap_or(ROUNDS) as usize;
@@ -314,7 +315,7 @@ pub fn recent_rounds(archive: &Archive, asked: &RecentQuery) -> Result<RecentRou
     Ok(RecentRounds { rounds: ticks.collect() })
 }
 
-fn read<T: serde::de::DeserializeOwned>(stored: &StoredRound) -> Result<T, Trouble> {
+fn read<T: serde::de::DeserializeOwned>(stored: &StoredRound) -> Result<T, ApiError> {
     serde_json::from_str(&stored.body).map_err(|error| {
         Kind::Internal
             .problem(format!("the document of round {} cannot be read: {error}", stored.round))
@@ -322,6 +323,6 @@ fn read<T: serde::de::DeserializeOwned>(stored: &StoredRound) -> Result<T, Troub
     })
 }
 
-fn unreadable(error: &StoreError) -> Trouble {
+fn unreadable(error: &StoreError) -> ApiError {
     Kind::Unavailable.problem(format!("the rounds cannot be read: {error}"))
 }

@@ -1,24 +1,24 @@
 //! Tenants and groups.
 
-use super::access;
-use super::text::{by_type, timestamp};
+use super::text::{amounts_by_type, by_type, timestamp};
+use super::visible;
 use crate::caller::Caller;
-use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::{GroupEntry, TenantEntry, World};
-use oef_api::types::{Group, Groups, JobOrder, JobState, PastUsage, Problem, Tenant, Tenants};
+use oef_api::types::PageQuery;
+use oef_api::types::{ApiError, Group, Groups, JobOrder, JobState, PastUsage, Tenant, Tenants};
 use oef_sched::{Order, Promises, Time, Workload};
 use std::collections::BTreeMap;
 
 /// A tenant.
-pub fn tenant(world: &World, caller: &Caller, name: &str) -> Result<Tenant, Problem> {
-    access::tenant(world, caller, name).map(|entry| shown(world, name, entry))
+pub fn tenant(world: &World, caller: &Caller, name: &str) -> Result<Tenant, ApiError> {
+    visible::tenant(world, caller, name).map(|entry| shown(world, name, entry))
 }
 
 /// Tenants by name.
-pub fn tenants(world: &World, caller: &Caller, page: &Page) -> Result<Tenants, Problem> {
-    let visible = world.tenants.iter().filter(|(name, _)| caller.may_see(name));
-    let (entries, next) = access::named(visible.map(|(n, entry)| (n.clone(), (n, entry))), page)?;
+pub fn tenants(world: &World, caller: &Caller, page: &PageQuery) -> Result<Tenants, ApiError> {
+    let seen = world.tenants.iter().filter(|(name, _)| caller.may_see(name));
+    let (entries, next) = visible::named(seen.map(|(n, entry)| (n.clone(), (n, entry))), page)?;
     let tenants = entries.into_iter().map(|(name, entry)| shown(world, name, entry)).collect();
     Ok(Tenants { tenants, next })
 }
@@ -27,7 +27,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
     let types = world.sched.cluster().types();
     let own = || world.workloads_of(entry);
     let sum = |figure: fn(&Workload, usize) -> f64| {
-        by_type(types, |j| own().map(|w| figure(w, j)).sum::<f64>())
+        amounts_by_type(types, |j| own().map(|w| figure(w, j)).sum())
     };
     let jobs = |states: &[JobState]| world.index.count(Some(name), states);
     let known = world.sched.tenants().get(entry.key.0);
@@ -48,7 +48,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         running: jobs(&JobState::PLACED),
         share: sum(Workload::share_on),
         holds: by_type(types, |j| own().map(|w| w.used_on(j)).sum()),
-        deficit: sum(Workload::deficit_on),
+        deficit: sum(Workload::balance_on),
     }
 }
 
@@ -58,15 +58,15 @@ fn past(past: oef_sched::PastUsage) -> PastUsage {
 }
 
 /// Groups by name, each with those of its tenants that the caller may see.
-pub fn groups(world: &World, caller: &Caller, page: &Page) -> Result<Groups, Problem> {
+pub fn groups(world: &World, caller: &Caller, page: &PageQuery) -> Result<Groups, ApiError> {
     let (entries, next) =
-        access::named(world.groups.iter().map(|(n, g)| (n.clone(), (n, g))), page)?;
+        visible::named(world.groups.iter().map(|(n, g)| (n.clone(), (n, g))), page)?;
     let shown = entries.into_iter().map(|(name, group)| shown_group(world, caller, name, group));
     Ok(Groups { groups: shown.collect(), next })
 }
 
 /// A group.
-pub fn group(world: &World, caller: &Caller, name: &str) -> Result<Group, Problem> {
+pub fn group(world: &World, caller: &Caller, name: &str) -> Result<Group, ApiError> {
     let entry = world.groups.get(name);
     let entry = entry.ok_or_else(|| {
         Kind::NotFound

@@ -2,30 +2,22 @@
 
 pub(super) use crate::world::timestamp;
 
-use crate::world::World;
-use oef_api::types::GpuRef;
-use oef_sched::GpuId;
 use std::collections::BTreeMap;
 
 /// Amounts below this are the rounding of a solver.
 const NOTHING: f64 = 1e-9;
 
-/// A GPU by name.
-pub(super) fn gpu_ref(world: &World, gpu: GpuId) -> GpuRef {
-    let cluster = world.sched.cluster();
-    let node = cluster.nodes().get(gpu.node.0);
-    let name = node.map(|node| node.name().to_string());
-    let gpu_type = node.and_then(|node| cluster.types().get(node.gpu_type().0)).cloned();
-    GpuRef {
-        node: name.unwrap_or_default(),
-        index: gpu.index,
-        gpu_type: gpu_type.unwrap_or_default(),
-    }
-}
-
 /// A figure for every gpu type.
 pub(super) fn by_type<T>(types: &[String], figure: impl Fn(usize) -> T) -> BTreeMap<String, T> {
     types.iter().enumerate().map(|(j, name)| (name.clone(), figure(j))).collect()
+}
+
+/// An amount of every gpu type. The sum of nothing is -0, which nobody wants to read.
+pub(super) fn amounts_by_type(
+    types: &[String],
+    amount: impl Fn(usize) -> f64,
+) -> BTreeMap<String, f64> {
+    by_type(types, |j| amount(j) + 0.0)
 }
 
 /// Amounts of gpu types in words: `2.00 slow + 0.50 fast`.

@@ -1,25 +1,25 @@
 //! Tokens, without their secrets.
 
-use super::access;
 use super::text::timestamp;
+use super::visible;
 use crate::caller::Caller;
-use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::World;
-use oef_api::types::{Problem, Token, Tokens};
+use oef_api::types::PageQuery;
+use oef_api::types::{ApiError, Token, Tokens};
 use oef_sched::Time;
 use std::ops::Bound;
 
 /// Tokens, the oldest first.
-pub fn tokens(world: &World, caller: &Caller, page: &Page) -> Result<Tokens, Problem> {
+pub fn tokens(world: &World, caller: &Caller, page: &PageQuery) -> Result<Tokens, ApiError> {
     if !caller.is_admin() {
         return Err(Kind::Forbidden
             .problem("only an admin may list tokens")
             .hint(caller.way_out()));
     }
-    let limit = access::limit(page.limit)?;
+    let limit = visible::limit(page.limit)?;
     let after =
-        access::number_mark(page.after.as_deref())?.map_or(Bound::Unbounded, Bound::Excluded);
+        visible::number_mark(page.after.as_deref())?.map_or(Bound::Unbounded, Bound::Excluded);
     let mut shown = Tokens::default();
     for (&id, token) in world.tokens.range((after, Bound::Unbounded)) {
         if shown.tokens.len() == limit {

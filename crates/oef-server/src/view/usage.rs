@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{TenantUsage, Used, World, timestamp};
-use oef_api::types::{Problem, Usage, UsageBy, UsageQuery, UsageRow};
+use oef_api::types::{ApiError, Usage, UsageBy, UsageQuery, UsageRow};
 use oef_sched::Time;
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const DAY_MS: u64 = 86_400_000;
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// Sums up the periods that were asked for. What runs is counted up to the last round.
-pub fn usage(world: &World, caller: &Caller, query: &UsageQuery) -> Result<Usage, Problem> {
+pub fn usage(world: &World, caller: &Caller, query: &UsageQuery) -> Result<Usage, ApiError> {
     let day = |at: jiff::Timestamp| u64::try_from(at.as_millisecond()).unwrap_or(0) / DAY_MS;
     let (first, last) = (query.since.map_or(0, day), query.until.map_or(u64::MAX, day));
     if first > last {

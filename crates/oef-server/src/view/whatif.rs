@@ -2,10 +2,11 @@
 
 use super::certificate::certificate;
 use super::text::{change, timestamp};
+use super::visible;
 use super::whatif_changes::{Prepared, apply, prepare};
 use crate::caller::Caller;
 use crate::world::World;
-use oef_api::types::{ExpectedStart, Problem as Trouble, TenantEffect, WhatIf, WhatIfAnswer};
+use oef_api::types::{ApiError, ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer};
 use oef_core::{Options, TenantId};
 use oef_report::format::counted;
 use oef_sched::{Event, EventKind, JobId, JobState, State, Time, step};
@@ -21,6 +22,8 @@ const SAME: f64 = 0.0005;
 pub struct WhatIfDraft {
     state: State,
     changes: Vec<Prepared>,
+    /// The only tenant of which figures are shown: what changes may do to others is theirs.
+    only: Option<String>,
 }
 
 /// Throughput of each tenant's share, by name.
@@ -28,15 +31,16 @@ type Picture = BTreeMap<String, f64>;
 
 impl WhatIfDraft {
     /// Takes it, and looks the names in the changes up.
-    pub fn take(world: &World, caller: &Caller, asked: &WhatIf) -> Result<WhatIfDraft, Trouble> {
+    pub fn take(world: &World, caller: &Caller, asked: &WhatIf) -> Result<WhatIfDraft, ApiError> {
         let changes = prepare(world, caller, asked)?;
-        Ok(WhatIfDraft { state: world.sched.clone(), changes })
+        let only = visible::only(caller).map(String::from);
+        Ok(WhatIfDraft { state: world.sched.clone(), changes, only })
     }
 
     /// Computes the shares before and after. This may take long; `options.stop` ends it early with the
     /// best that there is.
-    pub fn finish(self, options: &Options<'_>) -> Result<WhatIfAnswer, Trouble> {
-        let WhatIfDraft { mut state, changes } = self;
+    pub fn finish(self, options: &Options<'_>) -> Result<WhatIfAnswer, ApiError> {
+        let WhatIfDraft { mut state, changes, only } = self;
         solve(&mut state, options);
         let before = picture(&state);
         let reference_before = reference(&state);
@@ -51,10 +55,11 @@ impl WhatIfDraft {
         notes.extend(
             state.entitlement().trouble().map(|trouble| format!("after these changes {trouble}")),
         );
-        let answer = state.entitlement().answer();
+        let answer = state.entitlement().answer().filter(|_| only.is_none());
         let audit = answer.map(|(problem, outcome)| certificate(problem, outcome));
         let starts = starts(&mut state, &jobs);
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let mut names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        names.retain(|name| only.as_ref().is_none_or(|only| only == *name));
         let of = |picture: &Picture, name: &str| picture.get(name).copied().unwrap_or(0.0);
         let tenants = names.into_iter().map(|name| TenantEffect {
             tenant: name.clone(),
@@ -63,9 +68,13 @@ impl WhatIfDraft {
         });
         let tenants: Vec<TenantEffect> = tenants.collect();
         // The sum of nothing is -0, which nobody wants to read.
-        let total = |of: &BTreeMap<String, f64>| of.values().sum::<f64>() + 0.0;
-        let (total_before, total_after) = (total(&before), total(&after));
-        let mut sentences = sentences(&tenants, total_before, total_after);
+        let total = |of: fn(&TenantEffect) -> f64| tenants.iter().map(of).sum::<f64>() + 0.0;
+        let (total_before, total_after) = (total(|t| t.before), total(|t| t.after));
+        let mut sentences = match only {
+            None => vec![all_together(total_before, total_after)],
+            Some(_) => Vec::new(),
+        };
+        sentences.extend(single(&tenants));
         sentences.extend(starts.iter().map(start_sentence));
         sentences.extend(notes);
         Ok(WhatIfAnswer { total_before, total_after, tenants, starts, audit, sentences })
@@ -144,14 +153,18 @@ fn start_sentence(start: &ExpectedStart) -> String {
     format!("the job {when}: {}", start.reason)
 }
 
-fn sentences(tenants: &[TenantEffect], before: f64, after: f64) -> Vec<String> {
-    let mut sentences = vec![match is_same(before, after) {
+fn all_together(before: f64, after: f64) -> String {
+    match is_same(before, after) {
         true => format!("all together would have {after:.2} as before"),
         false => {
             let change = change(before, after);
             format!("all together would have {after:.2} instead of {before:.2} ({change})")
         }
-    }];
+    }
+}
+
+fn single(tenants: &[TenantEffect]) -> Vec<String> {
+    let mut sentences = Vec::new();
     let changed: Vec<&TenantEffect> =
         tenants.iter().filter(|t| !is_same(t.before, t.after)).collect();
     for TenantEffect { tenant, before, after } in changed.iter().take(SENTENCES_MAX) {

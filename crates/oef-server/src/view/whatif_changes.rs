@@ -1,12 +1,12 @@
 //! The changes of a what-if: looked up in the world, then done to the copy.
 
-use super::access;
+use super::visible;
 use crate::caller::Caller;
 use crate::engine::{all_right, known_type, parse};
 use crate::problem::{Kind, More as _};
 use crate::world::{World, for_scheduler};
 use oef_api::limits::WHATIF_CHANGES_MAX as CHANGES_MAX;
-use oef_api::types::{JobSubmit, Problem as Trouble, Role, WhatIf, WhatIfChange};
+use oef_api::types::{ApiError, JobSubmit, Role, WhatIf, WhatIfChange};
 use oef_core::Mechanism;
 use oef_report::format::counted;
 use oef_sched::{
@@ -45,13 +45,14 @@ pub(super) fn prepare(
     world: &World,
     caller: &Caller,
     asked: &WhatIf,
-) -> Result<Vec<Prepared>, Trouble> {
+) -> Result<Vec<Prepared>, ApiError> {
     if asked.changes.is_empty() || asked.changes.len() > CHANGES_MAX {
         return Err(bad(format!("{} changes were asked for", asked.changes.len()), "changes")
             .hint(format!("ask for 1 to {CHANGES_MAX}")));
     }
     let mut next_job = world.next_job.max(1);
     let one = |change: &WhatIfChange| {
+        within_own(caller, change)?;
         Ok(match change {
             WhatIfChange::Weight { tenant, weight } => {
                 Prepared::Weight { tenant: key(world, tenant)?, weight: **weight }
@@ -91,18 +92,33 @@ pub(super) fn prepare(
     asked.changes.iter().map(one).collect()
 }
 
-fn key(world: &World, name: &str) -> Result<TenantKey, Trouble> {
-    let found = world.tenants.get(name).map(|tenant| tenant.key);
-    found.ok_or_else(|| access::unknown_tenant(name))
+/// Whether a change is to what the caller may try out.
+fn within_own(caller: &Caller, change: &WhatIfChange) -> Result<(), ApiError> {
+    let Some(only) = visible::only(caller) else { return Ok(()) };
+    match change {
+        WhatIfChange::Submit { .. } => Ok(()),
+        WhatIfChange::Weight { tenant, .. } if tenant == only => Ok(()),
+        _ => Err(visible::tries_out_others("changes")),
+    }
 }
 
-fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Result<NewJob, Trouble> {
+fn key(world: &World, name: &str) -> Result<TenantKey, ApiError> {
+    let found = world.tenants.get(name).map(|tenant| tenant.key);
+    found.ok_or_else(|| visible::unknown_tenant(name))
+}
+
+fn new_job(
+    world: &World,
+    caller: &Caller,
+    id: JobId,
+    spec: &JobSubmit,
+) -> Result<NewJob, ApiError> {
     let own = caller.tenant.as_deref().filter(|_| caller.role == Role::Tenant);
     let Some(tenant) = spec.tenant.as_deref().or(own) else {
         return Err(bad("the job names no tenant", "tenant").hint("say whose job it would be"));
     };
     if !caller.may_see(tenant) {
-        return Err(access::unknown_tenant(tenant));
+        return Err(visible::unknown_tenant(tenant));
     }
     for gpu_type in &spec.types {
         known_type(world, gpu_type, "type")?;
@@ -112,7 +128,7 @@ fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Resul
     let workload = filled.workload.get_or_insert_default().to_string();
     filled.name.get_or_insert_with(|| "asked".into());
     all_right(filled.check())?;
-    let profile = world.for_scheduler(&world.estimate(world.sched.now()));
+    let profile = world.for_scheduler(&world.estimate(tenant, world.sched.now()));
     Ok(NewJob { id, tenant: tenant.into(), workload, profile, spec: Box::new(filled) })
 }
 
@@ -121,7 +137,7 @@ pub(super) fn apply(
     state: &mut State,
     change: &Prepared,
     notes: &mut Vec<String>,
-) -> Result<Option<JobId>, Trouble> {
+) -> Result<Option<JobId>, ApiError> {
     match change {
         Prepared::Weight { tenant, weight } => {
             take(state, EventKind::Weight { tenant: *tenant, weight: *weight })?;
@@ -140,7 +156,7 @@ pub(super) fn apply(
 }
 
 /// Lets something happen to the copy.
-fn take(state: &mut State, kind: EventKind) -> Result<(), Trouble> {
+fn take(state: &mut State, kind: EventKind) -> Result<(), ApiError> {
     let taken = step(state, Event { at: state.now(), kind });
     taken.map(|_| ()).map_err(|refusal| Kind::BadRequest.problem(refusal.to_string()))
 }
@@ -150,7 +166,7 @@ fn add_gpus(
     gpu_type: &str,
     count: u32,
     notes: &mut Vec<String>,
-) -> Result<(), Trouble> {
+) -> Result<(), ApiError> {
     let per_node =
         nodes_of(state, gpu_type).map(|(_, gpus)| gpus).max().unwrap_or(NODE_GPUS).max(1);
     let mut left = count;
@@ -171,7 +187,7 @@ fn add_gpus(
     Ok(())
 }
 
-fn remove_gpus(state: &mut State, gpu_type: &str, count: u32) -> Result<(), Trouble> {
+fn remove_gpus(state: &mut State, gpu_type: &str, count: u32) -> Result<(), ApiError> {
     let nodes: Vec<(String, u32)> = nodes_of(state, gpu_type).collect();
     let all: u32 = nodes.iter().map(|(_, gpus)| gpus).sum();
     if count > all {
@@ -212,7 +228,7 @@ fn free_name(state: &State) -> String {
 }
 
 /// A tenant leaves: all its jobs stop at once.
-fn remove_tenant(state: &mut State, tenant: TenantKey) -> Result<(), Trouble> {
+fn remove_tenant(state: &mut State, tenant: TenantKey) -> Result<(), ApiError> {
     let is_out = state.tenants().get(tenant.0).is_some_and(|t| t.is_suspended());
     if !is_out {
         take(state, EventKind::Suspend { tenant, suspended: true })?;
@@ -227,7 +243,7 @@ fn remove_tenant(state: &mut State, tenant: TenantKey) -> Result<(), Trouble> {
     Ok(())
 }
 
-fn submit(state: &mut State, new: &NewJob, notes: &mut Vec<String>) -> Result<JobId, Trouble> {
+fn submit(state: &mut State, new: &NewJob, notes: &mut Vec<String>) -> Result<JobId, ApiError> {
     let NewJob { id, tenant, workload, profile, spec } = new;
     if !state.tenants().iter().any(|t| &t.name == tenant) {
         notes.push(format!("tenant {tenant} does not exist yet: weight 1 is assumed"));
@@ -240,11 +256,11 @@ fn submit(state: &mut State, new: &NewJob, notes: &mut Vec<String>) -> Result<Jo
         ));
     }
     let kind = state.workload(owner, workload, 1.0, profile.clone());
-    let kind = kind.ok_or_else(|| access::unknown_tenant(tenant))?;
+    let kind = kind.ok_or_else(|| visible::unknown_tenant(tenant))?;
     take(state, EventKind::Submitted(for_scheduler(spec, *id, owner, kind)))?;
     Ok(*id)
 }
 
-fn bad(detail: impl Into<String>, field: &str) -> Trouble {
+fn bad(detail: impl Into<String>, field: &str) -> ApiError {
     Kind::BadRequest.problem(detail).field(field)
 }

@@ -1,16 +1,19 @@
 //! Why a job waits, runs or ended, and why a tenant has what it has.
 
-use super::access;
+use super::certificate::solver_answer;
 use super::cluster;
 use super::day::last_day;
 use super::gangs;
 use super::guard;
 use super::text::{amounts, gpus, timestamp};
+use super::visible;
 use super::{reason, restarts};
 use crate::caller::Caller;
 use crate::world::{JobEntry, Reason, TenantEntry, World};
 use oef_api::memory::{mebibytes, shown};
-use oef_api::types::{Blocked, JobState, Problem, Provenance, ReasonData, TenantWhy, Why};
+use oef_api::types::{
+    ApiError, Blocked, JobState, Provenance, ReasonData, SolverStatus, TenantWhy, Why,
+};
 use oef_core::{TenantId, TypeId, equal_split};
 use oef_report::format::{figure, span};
 use oef_sched::{JobId, Obstacle, RoundId, Time, WaitReason};
@@ -19,8 +22,8 @@ use oef_sched::{JobId, Obstacle, RoundId, Time, WaitReason};
 const NODES_SHOWN: usize = 5;
 
 /// Why a job does what it does, and when it can expect to start.
-pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
-    let entry = access::job(world, caller, id)?;
+pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, ApiError> {
+    let entry = visible::job(world, caller, id)?;
     let inside = caller.may_see_inside(entry.tenant());
     let reason = if inside { entry.reason.clone() } else { entry.reason.without_output() };
     let mut details = Vec::new();
@@ -175,7 +178,7 @@ fn memory(world: &World, entry: &JobEntry) -> Option<String> {
     Some(format!("it needs GPUs with {} of memory: {types}", shown(mebibytes(least))))
 }
 
-/// A tenant's share, what it holds, and its balance.
+/// A tenant's share, what it holds, and the balance of its workloads with jobs.
 fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
     let types = world.sched.cluster().types();
     let own = || world.workloads_of(tenant);
@@ -183,15 +186,13 @@ fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
         (0..types.len()).map(|j| own().map(|w| figure(w, j)).sum()).collect()
     };
     let share = amounts(types.iter().zip(sum(&|w, j| w.share_on(j))));
-    let deficit: f64 = sum(&|w, j| w.deficit_on(j)).iter().sum();
+    let balance: f64 = sum(&|w, j| w.balance_on(j)).iter().sum();
     let holds: Vec<u32> = (0..types.len()).map(|j| own().map(|w| w.used_on(j)).sum()).collect();
     let holds = gpus(types.iter().zip(holds));
-    let balance = match deficit {
-        d if d > 0.005 => format!("+{d:.2} GPU-rounds still to get"),
-        d if d < -0.005 => format!("{d:.2} GPU-rounds used ahead of its share"),
-        _ => "0".into(),
-    };
-    format!("its tenant {name}: share {share}; holds {holds} now; balance {balance}")
+    let waits = world.index.count(Some(name), &[JobState::Queued]) > 0;
+    let balance = oef_sched::balance_in_words(balance, waits);
+    let balance = balance.map_or(String::new(), |balance| format!("; {balance}"));
+    format!("its tenant {name}: share {share}; holds {holds} now{balance}")
 }
 
 /// How the last run ended.
@@ -204,8 +205,8 @@ fn last_run(entry: &JobEntry, inside: bool) -> Option<String> {
 }
 
 /// Why a tenant has what it has.
-pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWhy, Problem> {
-    let tenant = access::tenant(world, caller, name)?;
+pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWhy, ApiError> {
+    let tenant = visible::tenant(world, caller, name)?;
     let mut details = Vec::new();
     let sentence = match oef_sched::why_tenant(&world.sched, tenant.key) {
         Some(forecast) => {
@@ -225,9 +226,20 @@ pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWh
         details.extend(gangs.map(|sentence| format!("{name}: {sentence}")));
         details.extend(guard::sentences(world, workload));
     }
-    let trouble = world.sched.entitlement().trouble();
-    details.extend(trouble.map(String::from));
+    details.extend(age(world));
     Ok(TenantWhy { tenant: name.into(), sentence, details })
+}
+
+/// What is to be known of the shares that count: that they are those of an earlier round, or not proven to be the best.
+fn age(world: &World) -> Option<String> {
+    let entitlement = world.sched.entitlement();
+    if let Some(trouble) = entitlement.trouble() {
+        return Some(trouble.into());
+    }
+    let (_, outcome) = entitlement.answer()?;
+    let answer = solver_answer(outcome);
+    let is_proven = answer.status == SolverStatus::Optimal;
+    (!is_proven).then(|| format!("the shares are {}", answer.sentence))
 }
 
 /// What its share is worth against an equal split.
@@ -258,14 +270,13 @@ fn past(world: &World, tenant: &TenantEntry) -> Option<String> {
     ))
 }
 
-/// What one more GPU of each type would be worth.
+/// What a GPU of each type counts in the shares; a type without a GPU that is up has no price.
 fn prices(world: &World) -> Option<String> {
     let (problem, outcome) = world.sched.entitlement().answer()?;
-    let prices = problem.types().iter().zip(&outcome.prices);
+    let prices = problem.types().iter().zip(&outcome.prices).filter(|(gpu, _)| gpu.capacity > 0.0);
     let prices: Vec<String> =
         prices.map(|(gpu, price)| format!("{} of {}", figure(*price), gpu.name)).collect();
-    (!prices.is_empty())
-        .then(|| format!("value of one more GPU (cluster throughput): {}", prices.join(", ")))
+    (!prices.is_empty()).then(|| format!("price of a GPU, in throughput: {}", prices.join(", ")))
 }
 
 /// What it was promised and what it got so far.

@@ -1,14 +1,14 @@
 //! Workloads and their profiles.
 
-use super::access;
 use super::gangs;
 use super::guard;
 use super::text::timestamp;
+use super::visible;
 use crate::caller::Caller;
-use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::{Mark, ProfileEntry, WorkloadEntry, World};
-use oef_api::types::{Problem, Profile, TypeMark, Workload, Workloads};
+use oef_api::types::PageQuery;
+use oef_api::types::{ApiError, Profile, TypeMark, Workload, Workloads};
 use oef_sched::{Time, WorkloadKey};
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub fn workload(
     caller: &Caller,
     tenant: &str,
     name: &str,
-) -> Result<Workload, Problem> {
-    let owner = access::tenant(world, caller, tenant)?;
+) -> Result<Workload, ApiError> {
+    let owner = visible::tenant(world, caller, tenant)?;
     let key = owner.workloads.get(name).copied();
     let found = key.and_then(|key| Some((key, world.workloads.get(&key)?)));
     let (key, entry) = found.ok_or_else(|| {
@@ -35,11 +35,11 @@ pub fn workloads(
     world: &World,
     caller: &Caller,
     tenant: Option<&str>,
-    page: &Page,
-) -> Result<Workloads, Problem> {
+    page: &PageQuery,
+) -> Result<Workloads, ApiError> {
     let owners: Vec<&str> = match tenant {
         Some(name) => {
-            access::tenant(world, caller, name)?;
+            visible::tenant(world, caller, name)?;
             vec![name]
         }
         None => world.tenants.keys().map(String::as_str).filter(|n| caller.may_see(n)).collect(),
@@ -50,7 +50,7 @@ pub fn workloads(
             Some((format!("{owner}/{name}"), (*key, world.workloads.get(key)?)))
         })
     });
-    let (entries, next) = access::named(all, page)?;
+    let (entries, next) = visible::named(all, page)?;
     let live = live(world);
     let count = |key| live.get(&key).copied().unwrap_or(0);
     let shown =
@@ -104,7 +104,7 @@ fn profile(entry: &ProfileEntry, inside: bool) -> Profile {
 fn mark(mark: &Mark, inside: bool) -> TypeMark {
     let all = |detail: &str| match inside {
         true => detail.to_string(),
-        false => access::without_output(detail).into(),
+        false => visible::without_output(detail).into(),
     };
     TypeMark {
         provenance: mark.provenance,

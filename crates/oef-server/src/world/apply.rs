@@ -59,7 +59,9 @@ impl World {
 
     fn change(&mut self, change: &Change) -> Result<(), Rejection> {
         match change {
-            Change::Began { meaning, sched, settings } => self.began(*meaning, sched, settings),
+            Change::Began { meaning, sched, settings, whole } => {
+                self.began(*meaning, sched, settings, *whole)
+            }
             Change::Meaning { version } => self.set_meaning(*version),
             Change::Planned { plan } => self.planned(plan),
             Change::Judged { judgements } => self.judged(judgements),
@@ -75,8 +77,9 @@ impl World {
                 self.group_put(name, *weight, parent.as_deref())
             }
             Change::GroupRemoved { name } => self.group_removed(name),
-            Change::WorkloadPut { tenant, name, weight, profile } => {
-                self.workload_put(tenant, name, *weight, profile.as_deref())
+            Change::WorkloadPut { tenant, name, weight, profile, told } => {
+                let profile = profile.as_deref().map(|profile| (profile, told.as_deref()));
+                self.workload_put(tenant, name, *weight, profile)
             }
             Change::Submitted { jobs, key, sweep } => self.submitted(jobs, key.as_ref(), *sweep),
             Change::JobChanged { job, by, patch } => self.job_changed(*job, by, patch),
@@ -89,6 +92,10 @@ impl World {
             Change::TokenCreated { id, token } => self.token_created(*id, token),
             Change::TokenRevoked { id } => self.token_revoked(*id),
             Change::Settings(patch) => self.change_settings(patch),
+            Change::SettingsSet { sched, settings } => {
+                self.settings_set(Settings::clone(sched), settings.clone());
+                Ok(())
+            }
             Change::Memory { ended_jobs_max, events_max } => {
                 self.settings.ended_jobs_max = *ended_jobs_max;
                 self.settings.events_max = *events_max;
@@ -139,17 +146,33 @@ impl World {
         meaning: u32,
         sched: &Settings,
         settings: &SettingsEntry,
+        whole: bool,
     ) -> Result<(), Rejection> {
         let is_new = self.next_event == 1 && self.sched.round().0 == 0 && self.jobs.is_empty();
         if !is_new {
             return Err(Rejection::Bad("the journal has begun already".into()));
         }
         let mut sched = sched.clone();
-        follow_round(&mut sched, settings.min_run_ms);
+        if !whole {
+            follow_round(&mut sched, settings.min_run_ms);
+        }
         // Whether it observes is this start's, and not the journal's.
         let (at, observes) = (self.at, self.observes);
         *self = World { at, observes, ..World::new(sched, settings.clone()) };
         self.set_meaning(meaning)
+    }
+
+    /// A rule about values. It is kept where a command is taken, and not by whoever reads the record: a rule that becomes
+    /// stricter must not make an older folder unreadable. Before records meant 2 readers kept it, and what they refused
+    /// stands in journals.
+    pub(super) fn rule_of_readers(
+        &self,
+        rule: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), Rejection> {
+        match self.meaning {
+            1 => rule().map_err(Rejection::Bad),
+            _ => Ok(()),
+        }
     }
 
     /// One step of the scheduler. Refused: nothing has changed.

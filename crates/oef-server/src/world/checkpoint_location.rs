@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastCheckpoints {
     /// The host; none: a folder that all hosts see.
-    #[serde(default)]
     pub host: Option<String>,
     /// Since when.
     pub since: Time,

@@ -3,7 +3,8 @@
 //! A record only keeps books. Where it leaves something to be decided (GPUs are idle, a round began, a run ended), the
 //! decision is made once, by whoever writes the journal, and is a record like any other.
 
-use super::{Action, Change, MEANING, Record, Rejection, RunEnd, World, endings};
+use super::settings::follow_round;
+use super::{Action, Change, MEANING, ProfileEntry, Record, Rejection, RunEnd, World, endings};
 use oef_sched::{
     Event, EventKind, GpuId, JobId, Origin, Plan, PlannedStart, Scope, Span, StartReason, Time,
     plan,
@@ -97,6 +98,20 @@ impl World {
                 let entry = self.jobs.get(&end.job);
                 let outcome = entry.map(|entry| endings::decide(entry, &end, at));
                 Change::Ended(RunEnd { outcome, ..end })
+            }
+            Change::Began { meaning, mut sched, settings, whole: false } => {
+                follow_round(&mut sched, settings.min_run_ms);
+                Change::Began { meaning, sched, settings, whole: true }
+            }
+            Change::Settings(patch) => match self.patched(&patch) {
+                Ok((sched, settings)) => Change::SettingsSet { sched: Box::new(sched), settings },
+                // Refused with the reason.
+                Err(_) => Change::Settings(patch),
+            },
+            Change::WorkloadPut { tenant, name, weight, profile, told: None } => {
+                let of = |profile: &ProfileEntry| self.told_judgement(&tenant, &name, profile);
+                let told = profile.as_deref().and_then(of).map(Box::new);
+                Change::WorkloadPut { tenant, name, weight, profile, told }
             }
             other => other,
         }

@@ -1,5 +1,6 @@
 //! What becomes of a job when a run of it has ended.
 
+use super::job::is_none;
 use super::{JobEntry, Reason, Rejection, RunEnd, RunEnding, World};
 use oef_api::types::JobState;
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
@@ -25,6 +26,9 @@ pub struct RunOutcome {
     failures: u32,
     /// How often in a row its processes were gone without progress.
     losses: u32,
+    /// How often in a row it could not run, which was not its fault.
+    #[serde(default, skip_serializing_if = "is_none")]
+    hindrances: u32,
 }
 
 impl RunOutcome {
@@ -32,6 +36,7 @@ impl RunOutcome {
     fn of_version_1(self) -> RunOutcome {
         match self.next {
             NextState::TimedOut => RunOutcome { next: NextState::Failed, ..self },
+            NextState::LostAgain { .. } => RunOutcome { next: NextState::Lost, ..self },
             _ => self,
         }
     }
@@ -47,6 +52,10 @@ enum NextState {
     Requeued,
     /// Its processes are gone; it waits again at once.
     Lost,
+    /// They are gone again, or it could not run; it waits again after a while.
+    LostAgain {
+        wait_ms: u64,
+    },
     /// It failed, and is tried again after a while.
     Retry {
         wait_ms: u64,
@@ -72,8 +81,9 @@ impl World {
         let next = outcome.next;
         let mut after = JobEntry::clone(job);
         (after.failures, after.losses) = (outcome.failures, outcome.losses);
+        after.hindrances = outcome.hindrances;
         let is_told = matches!(next, NextState::Cancelled | NextState::Requeued);
-        if end.ending == RunEnding::Lost && !is_told {
+        if matches!(end.ending, RunEnding::Lost | RunEnding::Hindered) && !is_told {
             after.steps_at_loss = after.telemetry.steps;
         }
         let actions = self.step(event(next, id, end.generation))?;
@@ -86,7 +96,7 @@ impl World {
         }
         close_run(&mut after, end, ended);
         let tenant = after.tenant().to_string();
-        if let NextState::Retry { wait_ms } = next {
+        if let NextState::Retry { wait_ms } | NextState::LostAgain { wait_ms } = next {
             let due = self.at + Span(wait_ms);
             after.retry_at = Some(due);
             self.index.wakeups.insert((due, id));
@@ -99,7 +109,10 @@ impl World {
             NextState::Cancelled => JobState::Cancelled,
             NextState::Failed => JobState::Failed,
             NextState::TimedOut => JobState::TimedOut,
-            NextState::Requeued | NextState::Lost | NextState::Retry { .. } => JobState::Queued,
+            NextState::Requeued
+            | NextState::Lost
+            | NextState::LostAgain { .. }
+            | NextState::Retry { .. } => JobState::Queued,
         };
         self.set_state(id, state, reason);
         self.follow(actions);
@@ -119,8 +132,8 @@ pub(super) fn decide(job: &JobEntry, end: &RunEnd, at: Time) -> RunOutcome {
     let is_stopping = job.state == JobState::Stopping;
     let is_probe = job.spec.probe.is_some();
     let is_unmeasured = is_probe && job.telemetry.measured.is_none();
-    let (failures, losses) = (job.failures, job.losses);
-    let plain = |next: NextState| RunOutcome { next, failures, losses };
+    let (failures, losses, hindrances) = (job.failures, job.losses, job.hindrances);
+    let plain = |next: NextState| RunOutcome { next, failures, losses, hindrances };
     match end.ending {
         RunEnding::Finished if !is_unmeasured => plain(NextState::Finished),
         // Before anything that would try again: the scheduler forgets a cancelled job however its run ends.
@@ -139,11 +152,20 @@ pub(super) fn decide(job: &JobEntry, end: &RunEnd, at: Time) -> RunOutcome {
         }
         RunEnding::Lost => {
             let moved_on = progressed || job.telemetry.steps > job.steps_at_loss;
-            let losses = if moved_on { 1 } else { losses + 1 };
-            match losses < LOSSES_MAX {
-                true => RunOutcome { next: NextState::Lost, failures, losses },
-                false => failed(job, 0),
-            }
+            let (losses, hindrances) = if moved_on { (1, 0) } else { (losses + 1, hindrances) };
+            let next = match losses {
+                1 => NextState::Lost,
+                2..LOSSES_MAX => NextState::LostAgain { wait_ms: back_off(losses - 1) },
+                _ => return failed(job, 0),
+            };
+            RunOutcome { next, failures, losses, hindrances }
+        }
+        // However often: somebody has to look after the machine, and the job goes on when they have.
+        RunEnding::Hindered => {
+            let moved_on = progressed || job.telemetry.steps > job.steps_at_loss;
+            let (losses, hindrances) = if moved_on { (0, 1) } else { (losses, hindrances + 1) };
+            let next = NextState::LostAgain { wait_ms: back_off(hindrances) };
+            RunOutcome { next, failures, losses, hindrances }
         }
     }
 }
@@ -151,11 +173,16 @@ pub(super) fn decide(job: &JobEntry, end: &RunEnd, at: Time) -> RunOutcome {
 fn failed(job: &JobEntry, losses: u32) -> RunOutcome {
     let failures = job.failures + 1;
     if failures > job.spec.retries {
-        return RunOutcome { next: NextState::Failed, failures, losses };
+        return RunOutcome { next: NextState::Failed, failures, losses, hindrances: 0 };
     }
-    let doubled = 1u64.checked_shl(failures - 1).unwrap_or(u64::MAX);
-    let wait_ms = BACK_OFF_FIRST.times(doubled).min(BACK_OFF_MAX).0;
-    RunOutcome { next: NextState::Retry { wait_ms }, failures, losses }
+    let next = NextState::Retry { wait_ms: back_off(failures) };
+    RunOutcome { next, failures, losses, hindrances: 0 }
+}
+
+/// The wait before the next try, after so many that went wrong.
+fn back_off(times: u32) -> u64 {
+    let doubled = 1u64.checked_shl(times.saturating_sub(1)).unwrap_or(u64::MAX);
+    BACK_OFF_FIRST.times(doubled).min(BACK_OFF_MAX).0
 }
 
 fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
@@ -163,7 +190,9 @@ fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
         NextState::Finished => EventKind::Finished { job, generation },
         NextState::Cancelled | NextState::Requeued => EventKind::Preempted { job, generation },
         NextState::Lost => EventKind::Lost { job, generation },
-        NextState::Retry { .. } => EventKind::Failed { job, generation, retry: true },
+        NextState::Retry { .. } | NextState::LostAgain { .. } => {
+            EventKind::Failed { job, generation, retry: true }
+        }
         NextState::Failed | NextState::TimedOut => {
             EventKind::Failed { job, generation, retry: false }
         }
@@ -188,7 +217,8 @@ fn reason(next: NextState, job: &JobEntry, end: &RunEnd, stop: Option<Reason>) -
             Some(limit_s) => Reason::TimeLimit { limit_s },
             None => Reason::Text(detail),
         },
-        NextState::Lost => Reason::Lost { detail },
+        NextState::Lost => Reason::Lost { detail, wait_ms: None },
+        NextState::LostAgain { wait_ms } => Reason::Lost { detail, wait_ms: Some(wait_ms) },
         NextState::Retry { wait_ms } => {
             Reason::Retry { detail, wait_ms, retry: job.failures, retries: job.spec.retries }
         }

@@ -4,7 +4,7 @@ use super::{GangEntry, Mark, ProfileEntry, Rejection, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Provenance};
 use oef_report::format::counted;
 use oef_sched::guard::{
-    Corrected, Judgement, News, Notice, Policy, ProfileVerdict, RunPlace, SeenGang, Word,
+    Corrected, Judgement, News, Notice, Policy, ProfileVerdict, RunPlace, SeenGang, Told, Word,
 };
 use oef_sched::{JobId, Stands, WorkloadKey};
 
@@ -152,11 +152,32 @@ impl World {
         Ok(())
     }
 
+    /// What is to be made of a profile that somebody tells; `None`: it is believed as it is.
+    pub(super) fn told_judgement(
+        &self,
+        tenant: &str,
+        workload: &str,
+        profile: &ProfileEntry,
+    ) -> Option<Told> {
+        if profile.provenance != Provenance::Declared {
+            return None;
+        }
+        // Nothing was seen of one that is new.
+        let known = self.tenants.get(tenant).and_then(|tenant| tenant.workloads.get(workload));
+        Some(known.map_or_else(Told::default, |key| self.made_of(*key, profile)))
+    }
+
+    fn made_of(&self, key: WorkloadKey, profile: &ProfileEntry) -> Told {
+        let throughput = self.for_scheduler(profile).throughput;
+        self.guard.told_judgement(key, &throughput, self.settings.guard)
+    }
+
     /// Somebody tells a profile: where the operator wants it, what was seen counts all the same.
     pub(super) fn told_profile(
         &mut self,
         key: WorkloadKey,
         profile: &ProfileEntry,
+        judged: Option<&Told>,
     ) -> Result<(), Rejection> {
         let mut told = profile.clone();
         if let Some(entry) = self.workloads.get(&key)
@@ -169,14 +190,13 @@ impl World {
             self.guard.trusted(key);
             return Ok(());
         }
-        let told = self.for_scheduler(profile).throughput;
-        let Some((seen, verdict)) = self.guard.told(key, &told, self.settings.guard) else {
-            return Ok(());
-        };
-        self.write_seen(key, &seen)?;
+        let judged = judged.cloned().unwrap_or_else(|| self.made_of(key, profile));
+        self.guard.settle_told(key, &judged);
+        let Some(seen) = &judged.seen else { return Ok(()) };
+        self.write_seen(key, seen)?;
         let Some(entry) = self.workloads.get(&key) else { return Ok(()) };
         let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
-        let message = match verdict {
+        let message = match judged.verdict {
             Some(verdict) => {
                 self.totals.false_profiles += u64::from(!verdict.may_be_honest());
                 format!("{}; what was seen counts", self.sentence(&name, "says", &verdict))

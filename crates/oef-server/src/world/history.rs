@@ -111,10 +111,18 @@ impl World {
         start.map(|start| self.index.wakeups.remove(&(millis(start), id)));
     }
 
-    /// Forgets the jobs that ended first, beyond the limit.
+    /// Forgets ended jobs beyond the limit: the first of the tenant with the most, so that no tenant's jobs, however many
+    /// end, take the records, logs and checkpoints of another's. Before, it was the first of all.
     pub(super) fn forget_ended(&mut self) {
         while self.ended.len() > self.settings.ended_jobs_max {
-            let Some(id) = self.ended.pop_front() else { break };
+            let of_most = || self.index.next_to_forget();
+            let is_fair = self.meaning >= super::FORGETS_OF_THE_MOST;
+            let first = if is_fair { of_most() } else { self.ended.front().copied() };
+            let Some(id) = first else { break };
+            match self.ended.iter().position(|job| *job == id) {
+                Some(at) => drop(self.ended.remove(at)),
+                None => break,
+            }
             self.forget_job(id);
         }
     }
@@ -123,6 +131,7 @@ impl World {
     pub(super) fn forget_job(&mut self, id: JobId) {
         if let Some(job) = self.jobs.remove(&id) {
             self.index.remove(job.tenant(), job.state, id);
+            self.index.forget_probe(job.tenant(), id);
             self.actions.push(Action::Forget { job: id });
         }
     }

@@ -22,6 +22,10 @@ pub struct Index {
     dependencies: BTreeMap<JobId, Vec<JobId>>,
     /// Bytes of the texts of jobs that have not ended, by tenant.
     pub(super) texts: BTreeMap<String, u64>,
+    /// Profile runs, by tenant.
+    probes: BTreeMap<String, BTreeSet<JobId>>,
+    /// How many idempotency keys of each caller are remembered.
+    pub(super) keys: BTreeMap<String, usize>,
     /// Tokens by the hash of their secret.
     pub(super) secrets: BTreeMap<String, u64>,
 }
@@ -32,6 +36,9 @@ impl Index {
         let mut index = Index::default();
         for (&id, job) in &world.jobs {
             index.insert(job.tenant(), job.state, id);
+            if job.spec.probe.is_some() {
+                index.add_probe(job.tenant(), id);
+            }
             let wakes = job.retry_at.into_iter().chain(world.start_time(id));
             index.wakeups.extend(wakes.map(|at| (at, id)));
             index.depends(id, world.waits_for(id));
@@ -39,6 +46,7 @@ impl Index {
                 index.add_text(job.tenant(), text_bytes(&job.spec));
             }
         }
+        world.key_order.iter().for_each(|key| index.add_key(key));
         index.secrets = world.tokens.iter().map(|(&id, token)| (token.hash.clone(), id)).collect();
         index
     }
@@ -103,6 +111,33 @@ impl Index {
     /// Jobs that are due to be tried again or started by then.
     pub fn due_wakeups(&self, at: Time) -> impl Iterator<Item = JobId> + '_ {
         self.wakeups.iter().take_while(move |(due, _)| *due <= at).map(|(_, job)| *job)
+    }
+
+    /// The profile runs of a tenant, the newest first.
+    pub fn probes(&self, tenant: &str) -> impl Iterator<Item = JobId> + '_ {
+        self.probes.get(tenant).into_iter().flat_map(|jobs| jobs.iter().rev().copied())
+    }
+
+    pub(super) fn add_probe(&mut self, tenant: &str, job: JobId) {
+        self.probes.entry(tenant.into()).or_default().insert(job);
+    }
+
+    pub(super) fn forget_probe(&mut self, tenant: &str, job: JobId) {
+        if let Some(jobs) = self.probes.get_mut(tenant) {
+            jobs.remove(&job);
+            if jobs.is_empty() {
+                self.probes.remove(tenant);
+            }
+        }
+    }
+
+    /// The first ended job of the tenant that has the most of them.
+    pub(super) fn next_to_forget(&self) -> Option<JobId> {
+        let sets = self.tenants.values().max_by_key(|sets| -> usize {
+            JobState::ENDED.iter().map(|&state| sets[state as usize].len()).sum()
+        })?;
+        let first = JobState::ENDED.iter().filter_map(|&s| sets[s as usize].first());
+        first.min().copied()
     }
 
     /// The number of the token whose secret has this hash.

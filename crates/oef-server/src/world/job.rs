@@ -41,6 +41,9 @@ pub struct JobEntry {
     pub failures: u32,
     /// How often in a row its processes were gone without any progress in between.
     pub losses: u32,
+    /// How often in a row it was not to blame that it could not run.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub hindrances: u32,
     /// Its steps when they were gone last.
     pub steps_at_loss: f64,
     /// When it is tried again.
@@ -157,6 +160,8 @@ pub enum RunEnding {
     Failed,
     /// Its processes were gone without a word.
     Lost,
+    /// It could not run, and that says nothing of it: the machine had no room, or its start was refused.
+    Hindered,
     /// It reached its maximum run time.
     TimedOut,
     /// It could not be started at all, and trying again would not help.
@@ -177,7 +182,6 @@ pub struct Telemetry {
     /// Its loss.
     pub loss: Option<f64>,
     /// What a profile run has measured.
-    #[serde(default)]
     pub measured: Option<Measured>,
     /// The part of the recent time that it waited for its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,4 +206,10 @@ impl Telemetry {
             && sound(&self.loss)
             && sound(&self.wait)
     }
+}
+
+/// For counts that most jobs never have.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(super) fn is_none(count: &u32) -> bool {
+    *count == 0
 }

@@ -64,7 +64,7 @@ impl World {
             }
             next = id.saturating_add(1);
             self.known_tenant(spec.tenant.as_deref().unwrap_or_default())?;
-            spec.workers.check().map_err(Rejection::Bad)?;
+            self.rule_of_readers(|| spec.workers.check())?;
             if spec.probe.is_some() && !self.is_pinned(&spec.types) {
                 let why = "a profile run names the one gpu type that it is for";
                 return Err(Rejection::Bad(why.into()));
@@ -116,6 +116,9 @@ impl World {
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
         self.index.add_text(tenant, text_bytes(spec));
+        if spec.probe.is_some() {
+            self.index.add_probe(tenant, id);
+        }
         self.set_state(id, JobState::Queued, reason);
         // A profile run counts as what it is: neither the profile nor the demand of its workload is touched.
         let probed = spec.probe.as_ref().and(spec.types.first());
@@ -289,9 +292,10 @@ impl World {
         generation: Generation,
         telemetry: &Telemetry,
     ) -> Result<(), Rejection> {
-        if !telemetry.is_sound() {
-            return Err(Rejection::Bad("a figure of the progress is not a number".into()));
-        }
+        self.rule_of_readers(|| match telemetry.is_sound() {
+            true => Ok(()),
+            false => Err("a figure of the progress is not a number".into()),
+        })?;
         self.live_run(id, generation)?;
         self.step(EventKind::Progress { job: id, generation, steps: telemetry.steps })?;
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return Ok(()) };
@@ -380,7 +384,8 @@ impl World {
         run.ok_or(Rejection::WrongState(id))
     }
 
-    fn gpu_ref(&self, gpu: GpuId) -> GpuRef {
+    /// A GPU by name.
+    pub(crate) fn gpu_ref(&self, gpu: GpuId) -> GpuRef {
         let cluster = self.sched.cluster();
         let node = cluster.nodes().get(gpu.node.0);
         let gpu_type = node.and_then(|node| cluster.types().get(node.gpu_type().0));
@@ -429,6 +434,7 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         checkpoint_at: None,
         failures: 0,
         losses: 0,
+        hindrances: 0,
         steps_at_loss: 0.0,
         retry_at: None,
         ran_ms: 0,

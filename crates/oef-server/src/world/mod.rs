@@ -88,7 +88,7 @@ pub struct World {
     /// All jobs that are remembered: live ones, and the last of those that ended. Shared with copies of the
     /// world until they change: a copy for a snapshot is made while everybody waits.
     pub jobs: BTreeMap<JobId, Arc<JobEntry>>,
-    /// Ended jobs, in the order of their ends: the first are forgotten first.
+    /// Ended jobs, in the order of their ends.
     pub ended: VecDeque<JobId>,
     /// The number of the next job.
     pub next_job: u64,
@@ -154,11 +154,22 @@ pub struct World {
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
 /// decides nothing; a record that cannot be applied is never written. Before, whoever read a record decided again.
-/// From 3 on, figures of gangs and restart costs of workloads count.
-pub const MEANING: u32 = 3;
+/// From 3 on, figures of gangs and restart costs of workloads count. From 4 on, what is forgotten first is what the tenant
+/// with the most ended jobs has. From 5 on, the same holds for idempotency keys of callers. From 6 on, workloads are estimated
+/// by others of their tenant only.
+pub const MEANING: u32 = 6;
 
 /// What records mean since figures of gangs and restart costs count.
 const GANG_FIGURES_COUNT: u32 = 3;
+
+/// What records mean since a tenant with many ended jobs loses its own first.
+const FORGETS_OF_THE_MOST: u32 = 4;
+
+/// What records mean since a caller with many idempotency keys loses its own first.
+const FORGETS_KEYS_OF_THE_MOST: u32 = 5;
+
+/// What records mean since no tenant can change or see by estimates what another has.
+const ESTIMATES_STAY_IN_THE_TENANT: u32 = 6;
 
 /// What records meant before they said so.
 fn first_meaning() -> u32 {

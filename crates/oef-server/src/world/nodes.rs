@@ -45,7 +45,7 @@ impl World {
         for key in keys {
             let Some(entry) = self.workloads.get(&key) else { continue };
             if entry.profile.provenance == Provenance::Estimated {
-                let estimate = self.estimate(self.at);
+                let estimate = self.estimate(&entry.tenant, self.at);
                 self.replace_profile(key, estimate, true)?;
                 continue;
             }

@@ -78,13 +78,11 @@ pub struct NotificationEntry {
     #[serde(default)]
     pub dropped: u64,
     /// Since when every try has failed.
-    #[serde(default)]
     pub failing_since: Option<Time>,
     /// Whether an event said so.
     #[serde(default)]
     pub told: bool,
     /// The last try.
-    #[serde(default)]
     pub last: Option<Tried>,
 }
 

@@ -159,9 +159,8 @@ impl World {
             .iter()
             .map(|gpu| profile.throughput.get(gpu).copied().filter(|_| profile.is_measured(gpu)))
             .collect();
-        let others = self.workloads.iter().filter(|(other, _)| **other != key);
-        let others: Vec<Vec<Option<f64>>> =
-            others.map(|(_, other)| other.profile.known(types)).collect();
+        let tenant = self.workloads.get(&key).map_or("", |entry| entry.tenant.as_str());
+        let others = self.relatives(tenant, Some(key));
         let unit = Unit::new(profile, before, measured);
         for (gpu, guess) in types.iter().zip(oef_sched::estimate(&own, &others)) {
             let failed = profile.marks.get(gpu).is_some_and(|mark| mark.was.is_some());

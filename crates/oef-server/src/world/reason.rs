@@ -98,6 +98,9 @@ pub enum Reason {
     Lost {
         /// What is known of it.
         detail: String,
+        /// How long it waits before that; none: not at all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait_ms: Option<u64>,
     },
     /// It failed and is tried again.
     Retry {
@@ -193,7 +196,9 @@ impl fmt::Display for Reason {
             Reason::Requeued { why, ending } => {
                 let saved = match ending {
                     RunEnding::Checkpointed => "it saved its work",
-                    RunEnding::Lost => "its processes were gone before it saved its work",
+                    RunEnding::Lost | RunEnding::Hindered => {
+                        "its processes were gone before it saved its work"
+                    }
                     _ => "it did not say that it saved its work",
                 };
                 match why {
@@ -201,7 +206,10 @@ impl fmt::Display for Reason {
                     None => write!(f, "was stopped: it was told to; {saved}"),
                 }
             }
-            Reason::Lost { detail } => write!(f, "waits again: {detail}"),
+            Reason::Lost { detail, wait_ms: None } => write!(f, "waits again: {detail}"),
+            Reason::Lost { detail, wait_ms: Some(wait) } => {
+                write!(f, "{detail}; tried again in {}", shown(Span(*wait)))
+            }
             Reason::Retry { detail, wait_ms, retry, retries } => {
                 let wait = shown(Span(*wait_ms));
                 write!(f, "failed: {detail}; tried again in {wait} (retry {retry} of {retries})")

@@ -9,10 +9,10 @@ use super::tokens::TokenEntry;
 use super::usage::Utilised;
 use oef_api::parsed::{GroupName, TenantName, Weight, WorkloadName};
 use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch};
-use oef_sched::guard::Judgement;
+use oef_sched::guard::{Judgement, Told};
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Promises, Time};
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 
 /// Something that counts from an instant on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Record {
 }
 
 /// What is journalled. Names in here are on disk: add freely (with a default), rename never.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -37,6 +37,9 @@ pub enum Change {
         sched: Box<oef_sched::Settings>,
         /// The daemon's.
         settings: SettingsEntry,
+        /// The scheduler's settings are whole: whoever reads them derives nothing from the length of a round.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        whole: bool,
     },
     /// The records after it mean something else than those before: another version of the program goes on.
     Meaning {
@@ -60,7 +63,6 @@ pub enum Change {
         /// Its weight.
         weight: Weight,
         /// Its group.
-        #[serde(default)]
         group: Option<String>,
         /// What it may use at most.
         #[serde(default)]
@@ -101,7 +103,6 @@ pub enum Change {
         /// Its weight.
         weight: Weight,
         /// The group in which it stands.
-        #[serde(default)]
         parent: Option<String>,
     },
     /// A group without members was removed.
@@ -116,11 +117,13 @@ pub enum Change {
         /// Its name.
         name: WorkloadName,
         /// Its part in the tenant's weight.
-        #[serde(default)]
         weight: Option<Weight>,
         /// Its profile.
-        #[serde(default)]
         profile: Option<Box<ProfileEntry>>,
+        /// What was made of a profile that its tenant declares; none: whoever reads it decides (as before it was written
+        /// down).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<Box<Told>>,
     },
     /// A job was noticed that the cluster's own scheduler looks after.
     Noticed {
@@ -134,7 +137,6 @@ pub enum Change {
         /// Its name.
         node: String,
         /// Why.
-        #[serde(default)]
         reason: Option<String>,
     },
     /// Jobs were submitted, all together.
@@ -142,7 +144,6 @@ pub enum Change {
         /// The jobs.
         jobs: Vec<NewJob>,
         /// With which key, by which token.
-        #[serde(default)]
         key: Option<SubmitKey>,
         /// They are a sweep, whose number is that of the first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,8 +180,16 @@ pub enum Change {
         /// Its number.
         id: u64,
     },
-    /// Settings were changed.
+    /// Settings were changed, in the words of whoever did: what follows from them is derived by whoever reads it. Written
+    /// before [`SettingsSet`](Self::SettingsSet) was.
     Settings(SettingsPatch),
+    /// Settings were changed, and are these from now on.
+    SettingsSet {
+        /// The scheduler's.
+        sched: Box<oef_sched::Settings>,
+        /// The daemon's.
+        settings: SettingsEntry,
+    },
     /// How much is remembered was changed.
     Memory {
         /// Ended jobs.
@@ -263,7 +272,6 @@ pub enum Change {
         /// Of its lease.
         generation: Generation,
         /// Since when, by the clock of its machine.
-        #[serde(default)]
         at_ms: Option<u64>,
         /// The host that has its checkpoints; none: they are in a folder that all hosts see.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -343,16 +351,12 @@ pub struct TenantChange {
     /// Its name.
     pub name: String,
     /// Its weight.
-    #[serde(default)]
     pub weight: Option<Weight>,
     /// Its group.
-    #[serde(default)]
     pub group: Option<GroupChange>,
     /// What it may use at most.
-    #[serde(default)]
     pub limits: Option<Limits>,
     /// Whether its jobs may not run.
-    #[serde(default)]
     pub suspended: Option<bool>,
     /// In which order its waiting jobs start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -381,10 +385,8 @@ pub struct RunEnd {
     /// The same in a sentence.
     pub detail: String,
     /// The last lines of its output, where it failed.
-    #[serde(default)]
     pub last_lines: Option<String>,
     /// When, by the clock of its machine.
-    #[serde(default)]
     pub at_ms: Option<u64>,
     /// How the worker ended that a failure began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]

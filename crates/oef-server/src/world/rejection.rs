@@ -1,4 +1,5 @@
-//! Why a record was not applied. It is in the journal all the same and is rejected there for ever.
+//! Why a record cannot be applied. It is not written: whoever waits for it is told this. Before records meant 2 such records
+//! were written, and are rejected again by whoever reads them.
 
 use super::MEANING;
 use oef_sched::{JobId, Refusal};

@@ -23,7 +23,6 @@ pub struct SettingsEntry {
     /// How long a job may take to stop.
     pub grace_ms: u64,
     /// The minimum run time as it was set; none: one round, whatever its length.
-    #[serde(default)]
     pub min_run_ms: Option<u64>,
     /// What is done about profiles that are not what jobs show. A folder from before it could be said has none
     /// of it: the same records give the same world.
@@ -59,6 +58,11 @@ impl World {
         if let Some(bad) = patch.check().into_iter().next() {
             return Err(Rejection::Bad(bad.message));
         }
+        self.with_patch(patch)
+    }
+
+    /// The same where the patch was checked before.
+    fn with_patch(&self, patch: &SettingsPatch) -> Result<(Settings, SettingsEntry), Rejection> {
         let (mut sched, mut own) = (self.sched.settings().clone(), self.settings.clone());
         if let Some(name) = &patch.mechanism {
             sched.mechanism = name.parse().map_err(|_| {
@@ -114,7 +118,16 @@ impl World {
     }
 
     pub(super) fn change_settings(&mut self, patch: &SettingsPatch) -> Result<(), Rejection> {
-        let (sched, own) = self.patched(patch)?;
+        let (sched, own) = match self.meaning {
+            1 => self.patched(patch)?,
+            // It was checked when it was taken.
+            _ => self.with_patch(patch)?,
+        };
+        self.settings_set(sched, own);
+        Ok(())
+    }
+
+    pub(super) fn settings_set(&mut self, sched: Settings, own: SettingsEntry) {
         if sched.gpu_memory != self.sched.settings().gpu_memory {
             // Jobs may find that GPUs which are idle are large enough.
             self.due.plan(Some(Scope::Fill));
@@ -124,7 +137,6 @@ impl World {
         }
         self.settings = own;
         self.note(EventTopic::Cluster, None, "settings were changed".into());
-        Ok(())
     }
 }
 

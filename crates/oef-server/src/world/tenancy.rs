@@ -6,6 +6,7 @@ use super::{
 };
 use oef_api::parsed::Weight;
 use oef_api::types::{EventTopic, JobOrder, JobState, Limits, Provenance};
+use oef_sched::guard::Told;
 use oef_sched::{EventKind, JobId, Order, Promises, TenantKey, WorkloadKey};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,7 +28,7 @@ impl World {
         if self.tenants.contains_key(name) {
             return Err(Rejection::TenantExists(name.into()));
         }
-        weight.check().map_err(Rejection::Bad)?;
+        self.rule_of_readers(|| weight.check())?;
         group.map(|group| self.known_group(group)).transpose()?;
         if self.index.has_jobs_of(name) {
             return Err(Rejection::TenantLeaves(name.into()));
@@ -66,7 +67,7 @@ impl World {
     pub(super) fn tenant_changed(&mut self, change: &TenantChange) -> Result<(), Rejection> {
         let name = change.name.as_str();
         self.known_tenant(name)?;
-        change.weight.map_or(Ok(()), |weight| weight.check()).map_err(Rejection::Bad)?;
+        self.rule_of_readers(|| change.weight.map_or(Ok(()), |weight| weight.check()))?;
         if let Some(GroupChange::Into(group)) = &change.group {
             self.known_group(group)?;
         }
@@ -201,7 +202,7 @@ impl World {
         weight: Weight,
         parent: Option<&str>,
     ) -> Result<(), Rejection> {
-        weight.check().map_err(Rejection::Bad)?;
+        self.rule_of_readers(|| weight.check())?;
         let weight = f64::from(weight);
         parent.map(|parent| self.known_group(parent)).transpose()?;
         let mut above = parent;
@@ -255,13 +256,13 @@ impl World {
         tenant: &str,
         name: &str,
         weight: Option<Weight>,
-        profile: Option<&ProfileEntry>,
+        profile: Option<(&ProfileEntry, Option<&Told>)>,
     ) -> Result<(), Rejection> {
-        weight.map_or(Ok(()), |weight| weight.check()).map_err(Rejection::Bad)?;
-        profile.map_or(Ok(()), check_profile)?;
+        self.rule_of_readers(|| weight.map_or(Ok(()), |weight| weight.check()))?;
+        self.rule_of_readers(|| profile.map_or(Ok(()), |(profile, _)| check_profile(profile)))?;
         let key = self.find_workload(tenant, name)?;
-        if let Some(profile) = profile {
-            self.told_profile(key, profile)?;
+        if let Some((profile, told)) = profile {
+            self.told_profile(key, profile, told)?;
         }
         if let Some(weight) = weight.map(f64::from) {
             self.step_and_follow(EventKind::WorkloadWeight { workload: key, weight })?;
@@ -285,7 +286,7 @@ impl World {
             return Ok(known);
         }
         let owner = owner.key;
-        let profile = self.estimate(self.at);
+        let profile = self.estimate(tenant, self.at);
         let given = self.for_scheduler(&profile);
         let key = self.sched.workload(owner, name, 1.0, given.clone());
         let key = key.ok_or_else(|| Rejection::UnknownTenant(tenant.into()))?;
@@ -356,12 +357,12 @@ impl World {
     }
 }
 
-fn check_profile(profile: &ProfileEntry) -> Result<(), Rejection> {
+fn check_profile(profile: &ProfileEntry) -> Result<(), String> {
     let bad = profile.throughput.iter().find(|(_, t)| !t.is_finite() || **t < 0.0);
     match bad {
-        Some((gpu, throughput)) => Err(Rejection::Bad(format!(
-            "throughput on `{gpu}` is a number from 0 on, not {throughput}"
-        ))),
+        Some((gpu, throughput)) => {
+            Err(format!("throughput on `{gpu}` is a number from 0 on, not {throughput}"))
+        }
         None => Ok(()),
     }
 }

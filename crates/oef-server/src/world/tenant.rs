@@ -159,19 +159,14 @@ pub struct Mark {
     /// Since when it counts, in milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// How far the middle half of the batches lies apart, relative to their median.
-    #[serde(default)]
     pub spread: Option<f64>,
     /// How many batches were measured.
-    #[serde(default)]
     pub batches: Option<u32>,
     /// What the measurement took, in GPU-seconds.
-    #[serde(default)]
     pub cost_s: Option<f64>,
     /// Why it cannot run there, or from what it was guessed.
-    #[serde(default)]
     pub detail: Option<String>,
     /// The figure before its profile run failed there: it counts again if none can be measured anywhere.
-    #[serde(default)]
     pub was: Option<f64>,
 }
 

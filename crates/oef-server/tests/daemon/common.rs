@@ -1,6 +1,6 @@
 //! A state folder, a daemon on it, and jobs.
 
-use oef_api::types::{JobBatch, JobState, JobSubmit, Problem, SettingsPatch, Submitted};
+use oef_api::types::{ApiError, JobBatch, JobState, JobSubmit, SettingsPatch, Submitted};
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use oef_sched::JobId;
 use oef_server::caller::Caller;
@@ -99,7 +99,7 @@ impl Cluster {
         submitted.ids[0]
     }
 
-    pub fn try_submit(&self, job: JobSubmit) -> Result<Submitted, Problem> {
+    pub fn try_submit(&self, job: JobSubmit) -> Result<Submitted, ApiError> {
         let batch = JobBatch::of(vec![job]);
         block_on(self.daemon.submit(&Caller::admin(), batch, None))
     }

@@ -2,7 +2,7 @@
 
 use crate::common::{Cluster, block_on, training};
 use oef_api::parsed::Workers;
-use oef_api::types::{FigureSource, GangPut, JobState, JobSubmit, Problem, Workload, WorkloadPut};
+use oef_api::types::{ApiError, FigureSource, GangPut, JobState, JobSubmit, Workload, WorkloadPut};
 use oef_sched::JobId;
 use oef_server::caller::Caller;
 use oef_server::daemon::StopJobs;
@@ -76,7 +76,7 @@ fn restarts_are_measured_and_shown(cluster: &Cluster, id: u64) {
     );
 }
 
-fn put(cluster: &Cluster, gangs: Vec<GangPut>) -> Result<Workload, Problem> {
+fn put(cluster: &Cluster, gangs: Vec<GangPut>) -> Result<Workload, ApiError> {
     let throughput = Some(BTreeMap::from([("g".to_string(), 10.0), ("h".to_string(), 20.0)]));
     let put = WorkloadPut { throughput, gangs, ..WorkloadPut::default() };
     block_on(cluster.daemon.put_workload(&Caller::admin(), "alice", "bert", put))
@@ -99,6 +99,7 @@ fn figures_of_gangs_are_checked_kept_and_shown() {
         (vec![gang("g", 1, false, 9.0)], "2 to"),
         (vec![gang("g", 8, true, 0.0)], "above 0"),
         (vec![gang("g", 8, true, 72.0)], "more than a single worker"),
+        (vec![gang("g", 8, true, 1e-9)], "cannot be used"),
         (vec![gang("g", 8, true, 3.0), gang("g", 8, true, 4.0)], "twice"),
     ] {
         let problem = put(&cluster, gangs).expect_err(expected);

@@ -1,6 +1,6 @@
 //! The daemon ends, and another one goes on.
 
-use crate::common::{Cluster, block_on, options, shell, training};
+use crate::common::{Cluster, Guarded, block_on, options, shell, training};
 use oef_api::types::{
     JobBatch, JobState, JobSubmit, NodeHealth, NodePatch, Role, SettingsPatch, TenantPatch,
     TokenCreate,
@@ -8,6 +8,7 @@ use oef_api::types::{
 use oef_sched::JobId;
 use oef_server::caller::Caller;
 use oef_server::daemon::{Daemon, StopJobs};
+use std::path::Path;
 use std::time::Duration;
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -20,6 +21,10 @@ pub const TESTS: &[(&str, fn())] = &[
     (
         "numbers_of_unknown_folders_are_not_used_again",
         numbers_of_unknown_folders_are_not_used_again,
+    ),
+    (
+        "an_older_copy_does_not_kill_what_runs_until_it_is_accepted",
+        an_older_copy_does_not_kill_what_runs_until_it_is_accepted,
     ),
     ("a_forgotten_job_leaves_nothing", a_forgotten_job_leaves_nothing),
     ("a_second_daemon_is_refused", a_second_daemon_is_refused),
@@ -154,6 +159,80 @@ fn numbers_of_unknown_folders_are_not_used_again() {
     let cluster = cluster.restart(StopJobs::LeaveRunning);
     assert_eq!(cluster.submit(shell("alice", "true")), 41);
     assert!(old.is_dir(), "it may be somebody's work");
+}
+
+/// Database, log and the end in its second place are all older: nothing in the journal itself shows it.
+fn an_older_copy_does_not_kill_what_runs_until_it_is_accepted() {
+    let cluster = Cluster::new("g=2");
+    let first = cluster.submit(training("alice", 100_000, 20));
+    cluster.wait(first, JobState::Running);
+    cluster.daemon.stop(StopJobs::Checkpoint);
+    let state = cluster.path("state");
+    let (older, newer) = (cluster.path("older"), cluster.path("newer"));
+    copy_journal(&state, &older);
+
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    cluster.wait(cluster.submit(shell("alice", "true")), JobState::Finished);
+    let beats = cluster.path("beats");
+    let script = format!("while sleep 0.05; do echo x >> {}; done", beats.display());
+    let runs = cluster.submit(shell("alice", &script));
+    let size = || std::fs::metadata(&beats).map_or(0, |meta| meta.len());
+    let goes_on = || {
+        let (before, began) = (size(), std::time::Instant::now());
+        while size() <= before {
+            assert!(began.elapsed() < Duration::from_secs(30), "it was killed");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    cluster.wait(first, JobState::Running);
+    cluster.wait(runs, JobState::Running);
+    goes_on();
+    let Cluster { folder, gpus, daemon } = cluster;
+    daemon.stop(StopJobs::LeaveRunning);
+    drop(daemon);
+
+    copy_journal(&state, &newer);
+    copy_journal(&older, &state);
+    let refused = Daemon::start(options(&state, &gpus)).err().expect("refused").to_string();
+    for part in ["jobs 2, 3", "job 1 ran again", "journal accept"] {
+        assert!(refused.contains(part), "`{part}`: {refused}");
+    }
+    goes_on();
+
+    // With what was there before it goes on as if nothing had happened.
+    copy_journal(&newer, &state);
+    let daemon = Guarded::start(options(&state, &gpus));
+    let cluster = Cluster { folder, gpus, daemon };
+    assert_eq!(cluster.state(runs), JobState::Running);
+    let Cluster { folder, gpus, daemon } = cluster;
+    daemon.stop(StopJobs::LeaveRunning);
+    drop(daemon);
+
+    copy_journal(&older, &state);
+    oef_server::store::journal::accept(&state).expect("taken as it is");
+    // Also more than once, as long as the journal has not caught up.
+    for _ in 0..2 {
+        let daemon = Guarded::start(options(&state, &gpus));
+        assert!(daemon.with_world(|world| !world.jobs.contains_key(&JobId(runs))));
+        daemon.stop(StopJobs::LeaveRunning);
+    }
+    let after = size();
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(size(), after, "what nobody holds is killed");
+    let daemon = Guarded::start(options(&state, &gpus));
+    let cluster = Cluster { folder, gpus, daemon };
+    assert_eq!(cluster.submit(shell("alice", "true")), 4, "no number is given out twice");
+}
+
+/// Everything of the journal, as it is, from one folder to another.
+fn copy_journal(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for name in ["oef.db", "oef.db-wal", "oef.db-shm", "journal.head"] {
+        let _ = std::fs::remove_file(to.join(name));
+        if from.join(name).exists() {
+            std::fs::copy(from.join(name), to.join(name)).expect("copied");
+        }
+    }
 }
 
 fn a_forgotten_job_leaves_nothing() {

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use oef_api::parsed::Workers;
 use oef_api::types::{
     Dependency, DependencyCondition, GangPut, GroupPut, JobBatch, JobPatch, JobState, JobSubmit,
-    Limits, NodeHealth, NodePatch, Role, SettingsPatch, TenantCreate, TokenCreate, WorkloadPut,
+    Limits, NodeHealth, NodePatch, NotificationCreate, Role, SettingsPatch, TenantCreate,
+    TokenCreate, WorkloadPut,
 };
 use oef_server::caller::Caller;
 use oef_server::daemon::{Daemon, StopJobs};
@@ -107,6 +108,15 @@ fn begin(cluster: Cluster) -> Cluster {
     let token = block_on(daemon.create_token(&admin, viewer.clone())).expect("taken");
     block_on(daemon.revoke_token(&admin, token.token.id)).expect("taken");
     block_on(daemon.create_token(&admin, viewer)).expect("taken");
+    // Nobody delivers its notices here: they wait.
+    let tell = NotificationCreate {
+        tenant: Some("vision".into()),
+        url: Some("http://127.0.0.1:9/told".into()),
+        command: None,
+        secret: Some("a secret of the sample".into()),
+        on: Vec::new(),
+    };
+    block_on(daemon.add_notification(&admin, tell)).expect("taken");
     ends(&cluster);
     waits(&cluster);
     cluster
@@ -158,6 +168,15 @@ fn waits(cluster: &Cluster) {
     cluster.wait(released, JobState::Finished);
 }
 
+/// Jobs that still run when it ends.
+fn runs(cluster: &Cluster) {
+    let on = |gpu: &str| JobSubmit { types: vec![gpu.into()], ..resnet("sleep 600") };
+    let gang = cluster.submit(JobSubmit { workers: Workers::up_to(2), ..on("fast") });
+    let urgent = cluster.submit(JobSubmit { now: true, priority: 5, ..on("slow") });
+    cluster.wait(gang, JobState::Running);
+    cluster.wait(urgent, JobState::Running);
+}
+
 fn go_on(cluster: Cluster) -> Cluster {
     let (daemon, admin) = (&cluster.daemon, Caller::admin());
     let jobs = (0..3).map(|_| shell("speech", "true")).collect();
@@ -166,6 +185,7 @@ fn go_on(cluster: Cluster) -> Cluster {
     for id in sweep.ids {
         cluster.wait(id, JobState::Finished);
     }
+    runs(&cluster);
     let drain = NodePatch {
         reason: Some("new fan".into()),
         let_finish: true,

@@ -17,9 +17,9 @@ pub const TESTS: &[(&str, fn())] = &[
     ("an_upgrade_that_was_cut_off_is_repeated", an_upgrade_that_was_cut_off_is_repeated),
 ];
 
-/// Journals of a daemon that ran under version 1, 2 and 3 of the records, and whole folders.
-const JOURNALS: [&str; 3] = ["daemon-v1", "life-v2", "life-v3"];
-const FOLDERS: [&str; 2] = ["state-1-3", "state-1-3-later"];
+/// Journals of a daemon that ran under every version of the records, and whole folders.
+const JOURNALS: [&str; 5] = ["daemon-v1", "life-v2", "life-v3", "life-v4", "every-v4"];
+const FOLDERS: [&str; 3] = ["state-1-3", "state-1-3-later", "state-1-4"];
 
 /// A state folder as an earlier version left it.
 fn folder(sample: &str) -> TempDir {
@@ -141,21 +141,22 @@ fn journal_of(folder: &Path) -> Vec<(u64, String)> {
 /// A daemon that is killed while it brings a folder up to date leaves what was committed. Every such folder is opened
 /// again: after each record that the upgrade wrote, once it worked, and after its snapshot.
 fn an_upgrade_that_was_cut_off_is_repeated() {
-    for sample in JOURNALS {
+    for sample in JOURNALS.into_iter().chain(FOLDERS) {
         let first = folder(sample);
-        let before = kept(&load(first.path()));
+        let world = load(first.path());
+        let before = kept(&world);
         let old = journal_of(first.path()).len();
         let daemon = open(first.path()).expect("it opens");
         let killed = copy_of(first.path());
         daemon.stop(StopJobs::Checkpoint);
         let stopped = copy_of(first.path());
         let written = journal_of(killed.path());
-        assert!(written.len() > old, "{sample}: the upgrade is written down");
         let mut cut_off = vec![killed, stopped];
         // What comes with the first round is a daemon's daily work.
         let is_upgrade = |(_, body): &&(u64, String)| !body.starts_with("{\"round\"");
         let steps = written[old..].iter().take_while(is_upgrade).count();
-        assert!(steps > 0, "{sample}: {written:?}");
+        let is_older = world.meaning != MEANING;
+        assert!(steps > 0 || !is_older, "{sample}: the upgrade is written down: {written:?}");
         for length in old..=old + steps {
             let folder = folder(sample);
             let mut store = Store::open(folder.path(), OpenMode::Existing).expect("it opens");

@@ -86,7 +86,7 @@ const ROWS: &[Row] = &[
         "POST",
         "/whatif",
         Some(r#"{"changes":[{"change":"mechanism","mechanism":"nash"}]}"#),
-        [200, 200, 200, 200],
+        [200, 403, 403, 200],
     ),
     (
         "POST",
@@ -230,9 +230,10 @@ fn what_an_open_daemon_shows_to_strangers() {
         request.send(server.address).status
     };
     let here = Server::start();
+    let open_here = Server::with("public_metrics = true\n");
     let far = Server::with("listen = \"0.0.0.0:1\"\ninsecure = true\n");
     let public = Server::with("listen = \"0.0.0.0:1\"\ninsecure = true\npublic_metrics = true\n");
-    for (server, expected) in [(&here, 200), (&far, 401), (&public, 200)] {
+    for (server, expected) in [(&here, 401), (&open_here, 200), (&far, 401), (&public, 200)] {
         assert_eq!(ask(server, "/metrics", None), expected);
         assert_eq!(ask(server, "/", None), 200, "the page has no data in it, and a login");
         assert_eq!(ask(server, "/metrics", Some(super::common::OWNER)), 200);
@@ -246,7 +247,7 @@ fn what_an_open_daemon_shows_to_strangers() {
     }
     // Behind a proxy everybody seems to be on this machine.
     for header in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"] {
-        let reply = Request::new("GET", "/metrics").header(header, "x").send(here.address);
+        let reply = Request::new("GET", "/metrics").header(header, "x").send(open_here.address);
         assert_eq!(reply.status, 401, "{header}");
     }
 }

@@ -27,7 +27,7 @@ pub struct Server {
     pub address: SocketAddr,
     /// Its state folder.
     pub dir: TempDir,
-    daemon: Daemon,
+    pub daemon: Daemon,
     serving: Option<Serving>,
     runtime: Runtime,
 }

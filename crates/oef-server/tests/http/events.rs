@@ -10,6 +10,7 @@ pub const TESTS: &[Test] = &[
     ("events: a tenant hears only its own", a_tenant_hears_only_its_own),
     ("events: so many streams and no more", so_many_streams_and_no_more),
     ("events: a stream ends with the server", a_stream_ends_with_the_server),
+    ("events: a stream ends with its token", a_stream_ends_with_its_token),
 ];
 
 fn stream(token: &str, query: &str) -> Request {
@@ -104,4 +105,22 @@ fn a_stream_ends_with_the_server() {
     let mut frames = Frames::open(stream(OWNER, ""), server.address);
     drop(server);
     while frames.next().is_some() {}
+}
+
+/// Before, it was told for up to half a minute what happened.
+fn a_stream_ends_with_its_token() {
+    let server = Server::start();
+    let made = server.admin("POST", "/tokens", Some(json!({"role": "viewer"}))).json();
+    let secret = made["secret"].as_str().expect("a secret");
+    let mut frames = Frames::open(stream(secret, "?after=0"), server.address);
+    let create = |name| server.admin("POST", "/tenants", Some(json!({"name": name})));
+    let mut until = |name: &str| {
+        let mut told = std::iter::from_fn(|| frames.next());
+        told.any(|(_, _, data)| data["tenant"] == name)
+    };
+    create("before");
+    assert!(until("before"));
+    server.admin("DELETE", &format!("/tokens/{}", made["token"]["id"]), None);
+    create("after");
+    assert!(!until("after"), "it ends, and is not told");
 }

@@ -1,11 +1,14 @@
 //! How much is taken, and how often.
 
 use super::Test;
-use super::common::{OWNER, Request, Server};
+use super::common::{OWNER, PATIENCE, Request, Server};
 use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 pub const TESTS: &[Test] = &[
     ("limits: bodies", bodies),
+    ("limits: a body that comes after its answer", late_bodies),
     ("limits: requests of a token", requests_of_a_token),
     ("limits: submissions of a token", submissions_of_a_token),
     ("limits: guessing tokens", guessing_tokens),
@@ -35,6 +38,31 @@ fn bodies() {
         .chunked(chunked)
         .send(server.address);
     assert_eq!((reply.status, reply.kind().as_str()), (413, "payload_too_large"), "{reply:?}");
+}
+
+/// Whether a handler wanted the body or not: a client that still writes it finds its connection open.
+fn late_bodies() {
+    let server = Server::with("");
+    let owner = format!("Authorization: Bearer {OWNER}\r\n");
+    let host = format!("Host: {}\r\n", server.address);
+    for (path, who, status) in [
+        ("/api/v1/jobs/999/cancel", owner.as_str(), "HTTP/1.1 404"),
+        ("/api/v1/jobs", "", "HTTP/1.1 401"),
+        ("/api/v1/nowhere", &owner, "HTTP/1.1 404"),
+    ] {
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+        let json = "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n";
+        let _ = stream.write_all(format!("POST {path} HTTP/1.1\r\n{host}{who}{json}").as_bytes());
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(String::from_utf8_lossy(&answer), status, "{path}");
+        let next = format!("{{}}GET /healthz HTTP/1.1\r\n{host}Connection: close\r\n\r\n");
+        let _ = stream.write_all(next.as_bytes());
+        let mut rest = String::new();
+        let ended = stream.read_to_string(&mut rest);
+        assert!(rest.contains("HTTP/1.1 200"), "{path}: {ended:?}: {rest}");
+    }
 }
 
 fn requests_of_a_token() {

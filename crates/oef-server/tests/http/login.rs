@@ -106,4 +106,15 @@ fn a_lock_against_guessing() {
     assert_eq!((last.status, last.kind().as_str()), (429, "too_many_requests"));
     assert!(last.header("retry-after").is_some());
     assert_eq!(server.admin("GET", "/info", None).status, 200, "nobody else is kept out");
+    let code = server.admin("POST", "/login-codes", None).json()["code"].clone();
+    for valid in [json!({"token": OWNER}), json!({"code": code})] {
+        let entered = enter(&server, &valid);
+        assert_eq!(entered.status, 200, "nor is who does not guess: {entered:?}");
+    }
+    assert_eq!(enter(&server, &json!({"code": "guess"})).status, 429);
+    // Who may get in does not do so without end, either: each login is written to the disk.
+    let last = (0..60).map(|_| enter(&server, &json!({"token": OWNER}))).last().expect("one");
+    assert_eq!(last.status, 429);
+    let other = server.token("viewer", None);
+    assert_eq!(enter(&server, &json!({"token": other})).status, 200, "others still do");
 }

@@ -3,6 +3,7 @@
 use super::common::{OWNER, Request, Server, wait_until};
 use oef_executor::{Cursor, Event, Executor, ExecutorError, Known, LogChunk, LogQuery, Order};
 use oef_sched::JobId;
+use oef_server::caller::Caller;
 use oef_server::daemon::{Daemon, Options};
 use oef_server::watchful;
 use serde_json::json;
@@ -16,6 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("luck: a state folder that is deleted under the daemon", deleted),
     ("luck: a thread that panics", panics),
     ("luck: a disk that is full, and has room again", full_disk),
+    ("luck: a disk that becomes read-only, and can be written again", read_only_disk),
     ("luck: more silent connections than descriptors", few_descriptors),
 ];
 
@@ -43,16 +45,25 @@ fn again(script: &str) -> Command {
 }
 
 /// In a file system of a few megabytes, which only a namespace of one's own lets one mount.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what is left out")]
 fn full_disk() {
+    on_a_disk_of_its_own("full-disk");
+}
+
+fn read_only_disk() {
+    on_a_disk_of_its_own("read-only-disk");
+}
+
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what is left out")]
+fn on_a_disk_of_its_own(test: &str) {
     if std::env::var_os("OEF_TEST_WITHOUT_NAMESPACES").is_some() {
-        eprintln!("left out, a full disk needs namespaces");
+        eprintln!("left out, {test} needs namespaces");
         return;
     }
     let dir = tempfile::tempdir().expect("a folder");
     let script = "unshare --user --map-root-user --mount sh -c \
-                  'mount -t tmpfs -o size=16m none \"$TMPDIR\" && exec \"$PROGRAM\" full-disk'";
-    let output = again(script).env("TMPDIR", dir.path()).output().expect("it ran");
+                  'mount -t tmpfs -o size=16m none \"$TMPDIR\" && exec \"$PROGRAM\" \"$TEST\"'";
+    let mut command = again(script);
+    let output = command.env("TMPDIR", dir.path()).env("TEST", test).output().expect("it ran");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -86,8 +97,37 @@ pub fn full_disk_inside() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Nothing can be made on it any more. What is open stays so: the disk itself is none that could be taken from a daemon
+/// that writes to it.
+pub fn read_only_disk_inside() -> ExitCode {
+    // A daemon that has nothing to write tries whether it could.
+    let server = Server::start();
+    server.admin("PATCH", "/settings", Some(json!({"round_s": 3600.0})));
+    let ready = |status: u16| {
+        wait_until(|| {
+            let reply = Request::new("GET", "/readyz").send(server.address);
+            (reply.status == status).then_some(reply)
+        })
+    };
+    let mount = |words: &[&str]| {
+        let done = Command::new(words[0]).args(&words[1..]).arg(server.dir.path()).status();
+        assert!(done.expect("mount").success(), "{words:?}");
+    };
+    ready(200);
+    let dir = server.dir.path().display().to_string();
+    mount(&["mount", "--bind", &dir]);
+    mount(&["mount", "-o", "remount,bind,ro"]);
+    let unready = ready(503);
+    assert!(unready.body.to_lowercase().contains("read-only"), "{unready:?}");
+    mount(&["umount"]);
+    ready(200);
+    let id = server.submit(OWNER, json!({"tenant": "t", "command": ["true"]}));
+    server.wait_for(id, &["finished"]);
+    ExitCode::SUCCESS
+}
+
 /// A daemon with few descriptors and a queue, and somebody who opens more connections than it has descriptors and says
-/// nothing. No job may fail by that.
+/// nothing. No job may fail by that, and no order to stop may be lost.
 fn few_descriptors() {
     let mut child = again("ulimit -n 160 && exec \"$PROGRAM\" few-descriptors");
     let mut child = child.stdout(Stdio::piped()).spawn().expect("it ran");
@@ -97,7 +137,7 @@ fn few_descriptors() {
     let silent: Vec<TcpStream> = (0..300).filter_map(connect).collect();
     assert!(silent.len() > 160, "{} connections", silent.len());
     let verdict = lines.next().expect("a line").expect("what became of the jobs");
-    assert_eq!(verdict, "20 of 20 finished");
+    assert_eq!(verdict, "20 of 20 finished, one cancelled");
     drop(silent);
     assert!(child.wait().expect("it ended").success());
 }
@@ -107,20 +147,41 @@ pub fn few_descriptors_inside() -> ExitCode {
     let server = Server::start();
     // More than there are GPUs, and long enough that most wait while the connections come.
     let job = || json!({"tenant": "t", "command": ["sleep", "0.3"]});
+    let stopped = server.submit(OWNER, json!({"tenant": "t", "command": ["sleep", "1000"]}));
+    server.wait_for(stopped, &["running"]);
     let ids: Vec<u64> = (0..20).map(|_| server.submit(OWNER, job())).collect();
+    let open = || std::fs::read_dir("/proc/self/fd").map_or(usize::MAX, Iterator::count);
+    let before = open();
     println!("{}", server.address);
+    // So few descriptors leave room for 16 connections: most of it is taken then.
+    wait_until(|| (open() >= before + 10).then_some(()));
+    let admin = Caller::admin();
+    let cancel = server.daemon.cancel(&admin, stopped);
+    tokio::runtime::Runtime::new().expect("threads").block_on(cancel).expect("taken");
     let finals = ["finished", "failed", "cancelled"];
+    let ending = server.wait_inside(stopped, &finals);
     // The daemon itself is asked: the connections are taken.
     let states = ids.iter().map(|id| server.wait_inside(*id, &finals));
     let finished = states.filter(|state| state == "finished").count();
-    println!("{finished} of {} finished", ids.len());
+    println!("{finished} of {} finished, one {ending}", ids.len());
     ExitCode::SUCCESS
 }
 
 fn panics() {
     let program = std::env::current_exe().expect("this program");
-    let output = Command::new(program).arg("panicking").output().expect("it ran");
-    assert_eq!(output.status.code(), Some(watchful::EXIT_INTERNAL), "{output:?}");
+    for what in ["panicking", "deaf"] {
+        let output = Command::new(&program).arg(what).output().expect("it ran");
+        assert_eq!(output.status.code(), Some(watchful::EXIT_INTERNAL), "{output:?}");
+    }
+}
+
+/// A daemon whose server ends without being told to. It would go on without it otherwise.
+pub fn deaf() -> ExitCode {
+    let why = tokio::runtime::Runtime::new().expect("threads").block_on(async {
+        let mut task = tokio::spawn(async { Err::<(), _>("no more files") });
+        watchful::end_of(&mut task).await
+    });
+    watchful::end("the server", &why)
 }
 
 /// A daemon whose executor panics on the watcher's thread. It would live for a minute otherwise.

@@ -5,6 +5,7 @@
 //! tests one after the other. Words on the command line choose tests by a part of their name.
 
 mod auth;
+mod budgets;
 mod common;
 mod events;
 mod jobs;
@@ -33,7 +34,9 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "demo-job" => oef_executor::demo_job::run(rest),
         Some((first, rest)) if first == "serve" => starting::serve(rest),
         Some((first, _)) if first == "panicking" => luck::panicking(),
+        Some((first, _)) if first == "deaf" => luck::deaf(),
         Some((first, _)) if first == "full-disk" => luck::full_disk_inside(),
+        Some((first, _)) if first == "read-only-disk" => luck::read_only_disk_inside(),
         Some((first, _)) if first == "few-descriptors" => luck::few_descriptors_inside(),
         _ => run(&args),
     }
@@ -54,6 +57,7 @@ fn run(args: &[OsString]) -> ExitCode {
         page::TESTS,
         tls::TESTS,
         trust::TESTS,
+        budgets::TESTS,
         luck::TESTS,
         starting::TESTS,
     ];

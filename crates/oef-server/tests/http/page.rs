@@ -89,7 +89,7 @@ fn metrics_have_what_the_dashboard_asks_for() {
     server.wait_for(id, &["finished"]);
     server.submit(OWNER, json!({"tenant": "t", "command": ["sleep", "600"]}));
     let text = wait_until(|| {
-        let reply = Request::new("GET", "/metrics").send(server.address);
+        let reply = Request::new("GET", "/metrics").owner().send(server.address);
         assert_eq!(reply.status, 200, "{reply:?}");
         (reply.body.contains("oef_grants{") && reply.body.contains("oef_share_gpus{"))
             .then_some(reply.body)

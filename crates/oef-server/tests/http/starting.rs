@@ -89,9 +89,9 @@ impl Drop for Process {
 }
 
 fn settings(home: &TempDir, more: &str) -> String {
-    let state = home.path().join("state");
+    let (state, socket) = (home.path().join("state"), home.path().join("oef.sock"));
     format!(
-        "listen = \"127.0.0.1:0\"\nstate_dir = {state:?}\n[gpus]\nemulated = \"slow=2,fast=2\"\n\
+        "listen = \"127.0.0.1:0\"\nstate_dir = {state:?}\n[socket]\npath = {socket:?}\n[gpus]\nemulated = \"slow=2,fast=2\"\n\
          [scheduling]\nround = \"300ms\"\nmin_run = \"0s\"\n{more}"
     )
 }

@@ -47,7 +47,7 @@ fn types(cluster: &Cluster) -> Table {
         .column("gpus>", |kind| kind.capacity.to_string())
         .column("idle>", |kind| kind.idle.to_string())
         .column("in use", |kind| bar(used(kind).into(), kind.capacity.into(), BAR_WIDTH))
-        .column("one more is worth>", |kind| kind.price.map_or("·".into(), fixed))
+        .column("price>", |kind| kind.price.map_or("·".into(), fixed))
         .table()
 }
 

@@ -4,9 +4,8 @@ use super::select::lines;
 use super::submit::after;
 use crate::args::select::{EditArgs, ResubmitArgs};
 use oef_api::client::Client;
-use oef_api::types::JobPatch;
+use oef_api::types::{JobPatch, Submitted};
 use oef_terminal::{Complaint, Exit, Failure, Printer};
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The word for any gpu type.
@@ -61,15 +60,9 @@ fn labels(given: &[String]) -> Result<BTreeMap<String, Option<String>>, Failure>
     Ok(found)
 }
 
-#[derive(Serialize)]
-struct Document {
-    ids: Vec<u64>,
-    notes: Vec<String>,
-}
-
 /// Submits jobs once more, each as a new one.
 pub fn resubmit(args: &ResubmitArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    let mut document = Document { ids: Vec::new(), notes: Vec::new() };
+    let mut all = Submitted { ids: Vec::new(), notes: Vec::new() };
     for &id in &args.ids {
         let submitted = client.resubmit(id)?;
         if !args.json {
@@ -77,11 +70,11 @@ pub fn resubmit(args: &ResubmitArgs, client: &Client, printer: &Printer) -> Resu
             printer.result(&numbers)?;
             submitted.notes.iter().for_each(|note| printer.note(note));
         }
-        document.ids.extend(submitted.ids);
-        document.notes.extend(submitted.notes);
+        all.ids.extend(submitted.ids);
+        all.notes.extend(submitted.notes);
     }
     if args.json {
-        printer.json(&document)?;
+        printer.json(&all)?;
     }
     Ok(Exit::Done)
 }

@@ -24,6 +24,8 @@ const PAIRS_SHOWN: usize = 12;
 const HISTORY_SHOWN: usize = 48;
 /// Above this a ratio is envy and not the solver's rounding.
 const ENVY_TOLERANCE: f64 = 1e-6;
+/// What was delivered is whole GPUs: closer to an equal split nobody can tell.
+const DAY_TOLERANCE: f64 = 5e-3;
 
 pub fn run(args: &FairnessArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let fetch = || Ok(client.fairness()?);
@@ -50,6 +52,10 @@ fn render(fairness: &Fairness, history: bool) -> String {
     ] {
         let _ = writeln!(out, "{}", legend.dimmed());
     }
+    if fairness.tenants.iter().any(|t| t.day.as_ref().is_some_and(|day| day.envies.is_some())) {
+        let legend = "!: another's GPUs would have been worth more to it";
+        let _ = writeln!(out, "{}", legend.dimmed());
+    }
     if let Some(half_life) = fairness.usage_half_life_s {
         let legend = format!("weights count by past usage (half-life {})", span(half_life));
         let _ = writeln!(out, "{}", legend.dimmed());
@@ -61,7 +67,42 @@ fn render(fairness: &Fairness, history: bool) -> String {
     out
 }
 
+/// What the shares promise, and what the last day delivered.
 fn verdicts(fairness: &Fairness) -> String {
+    let promised = promised(fairness);
+    let promised = if promised.is_empty() { promised } else { format!("promised:\n{promised}") };
+    promised + &last_day(&fairness.tenants)
+}
+
+/// What the last 24 hours delivered: who got the least of its equal split, and to whom another's GPUs would have been worth
+/// most.
+pub(super) fn last_day(tenants: &[TenantFairness]) -> String {
+    let days = || tenants.iter().filter_map(|t| Some((t, t.day.as_ref()?)));
+    let parts = days().filter_map(|(t, day)| Some((t, day.of_equal_split?)));
+    let Some((tenant, least)) = parts.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return String::new();
+    };
+    let mut out = "delivered in the last 24 h:\n".to_string();
+    let (mark_least, part) = (mark(least >= 1.0 - DAY_TOLERANCE), percent(least));
+    let _ =
+        writeln!(out, "{mark_least} least: {part} of an equal split ({})", short(&tenant.tenant));
+    let envious = days().filter_map(|(t, day)| Some((t, day.envies.as_ref()?, day.envy?)));
+    let worst = envious.max_by(|a, b| a.2.total_cmp(&b.2));
+    let compared = days().any(|(_, day)| day.envy.is_some());
+    let _ = match worst {
+        Some((tenant, other, ratio)) => {
+            let (name, other, more) = (short(&tenant.tenant), short(other), percent(ratio - 1.0));
+            writeln!(out, "{} {name} would rather have had {other}'s GPUs (+{more})", mark(false))
+        }
+        None if compared => {
+            writeln!(out, "{} nobody would rather have had another's GPUs", mark(true))
+        }
+        None => Ok(()),
+    };
+    out
+}
+
+fn promised(fairness: &Fairness) -> String {
     let mut out = String::new();
     if let Some(least) = fairness.sharing_incentive {
         let holds = least >= 1.0 - ENVY_TOLERANCE;

@@ -1,6 +1,6 @@
 //! `oef round`: shares, grants, who is where, and the certificate.
 
-use super::fairness::BEYOND;
+use super::fairness::{BEYOND, last_day};
 use super::tenants::amounts;
 use super::watch;
 use crate::args::cluster::RoundArgs;
@@ -8,7 +8,7 @@ use crate::output::jobs::{by_type, one_by_one};
 use oef_api::client::Client;
 use oef_api::types::{
     Audit, Event, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
-    ShareEntry,
+    ShareEntry, SolverStatus,
 };
 use oef_report::format::{duration, figure, span};
 use oef_terminal::names::{safe, short};
@@ -32,7 +32,12 @@ pub fn run(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit,
         });
     }
     let fetch = || Ok(client.round(args.round)?);
-    watch::show(how, client, printer, begins, fetch, render)
+    // What was delivered is known of the last day only, and stands beside the round that goes on.
+    let day = || match args.round {
+        None => client.fairness().map(|fairness| last_day(&fairness.tenants)).unwrap_or_default(),
+        Some(_) => String::new(),
+    };
+    watch::show(how, client, printer, begins, fetch, |round| render(round, &day()))
 }
 
 /// Writes the problem of a round as a problem file.
@@ -75,7 +80,7 @@ fn list(rounds: &[RoundSummary]) -> Table {
         .table()
 }
 
-fn render(round: &Round) -> String {
+fn render(round: &Round, day: &str) -> String {
     let mut out = String::new();
     let name = format!("round {}", round.round);
     let _ = writeln!(
@@ -108,6 +113,7 @@ fn render(round: &Round) -> String {
                 span(half_life)
             );
         }
+        day.lines().for_each(|line| out.push_str(&format!("  {line}\n")));
     }
     out
 }
@@ -130,7 +136,13 @@ fn head(out: &mut String, round: &Round) {
             true => duration(age.solve_s),
             false => "less than 1 ms".into(),
         };
-        let _ = writeln!(out, "shares computed in {took}");
+        let did = if age.trouble.is_none() { "shares computed in" } else { "the solver took" };
+        let _ = writeln!(out, "{did} {took}");
+    }
+    if let Some(solver) = round.solver.as_ref().filter(|_| !age.kept && age.trouble.is_none()) {
+        let text = format!("shares are {}", safe(&solver.sentence));
+        let is_proven = solver.status == SolverStatus::Optimal;
+        let _ = writeln!(out, "{}", if is_proven { text } else { text.yellow().to_string() });
     }
     if let Some(trouble) = age.trouble.as_deref().filter(|_| !age.kept) {
         let _ = writeln!(out, "{}", safe(trouble).yellow());
@@ -145,7 +157,7 @@ fn head(out: &mut String, round: &Round) {
         .map(|(name, price)| format!("{} {}", safe(name), figure(*price)))
         .collect();
     if !prices.is_empty() {
-        let _ = writeln!(out, "value of one more GPU (cluster throughput): {}", prices.join(", "));
+        let _ = writeln!(out, "price of a GPU, in throughput: {}", prices.join(", "));
     }
 }
 
@@ -189,6 +201,7 @@ pub fn certificate(audit: &Audit) -> String {
         }
     };
     line("within capacity", &audit.capacity);
+    audit.demand.iter().for_each(|demand| line("within demand", demand));
     line("nobody envies", &audit.envy_free);
     line("above an equal split", &audit.sharing_incentive);
     line("nothing left to gain", &audit.pareto_efficient);

@@ -130,8 +130,12 @@ fn render(tenants: &[Tenant]) -> String {
         .column("group", group)
         .table();
     let mut out = table.fitted();
-    let legend = "balance: + still to get, - used ahead, in GPU-rounds";
-    let _ = writeln!(out, "{}", legend.dimmed());
+    for legend in [
+        "balance: whose turn is next; + turns due, - used more than",
+        "its turns, in GPU-rounds; unused turns lapse",
+    ] {
+        let _ = writeln!(out, "{}", legend.dimmed());
+    }
     if grouped {
         let legend = match tenants.iter().any(|t| t.past.is_some()) {
             true => "counts: weight by group and past usage; ·: as set, or no jobs",
@@ -147,7 +151,7 @@ fn balance(deficit: &BTreeMap<String, f64>) -> String {
     let told = deficit.iter().filter(|(_, rounds)| rounds.abs() >= 5e-3);
     let told: Vec<String> = told
         .map(|(name, &rounds)| {
-            let meaning = if rounds > 0.0 { "still to get" } else { "used ahead" };
+            let meaning = if rounds > 0.0 { "of turns due" } else { "used beyond its turns" };
             format!("{} {} GPU-rounds {meaning}", safe(name), difference(rounds))
         })
         .collect();

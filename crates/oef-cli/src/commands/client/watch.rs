@@ -48,7 +48,7 @@ pub fn watch(
     printer.clear()?;
     loop {
         let (text, watching) = draw()?;
-        printer.again(&text)?;
+        printer.redraw(&text)?;
         if watching == Watching::Over {
             return Ok(Exit::Done);
         }

@@ -10,7 +10,8 @@ use std::path::Path;
 pub fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Init(args) => {
-            let Some(path) = &args.file else {
+            let named = args.file.as_deref();
+            let Some(path) = named.filter(|_| args.json).or(file::unless_stdout(named)) else {
                 return printer.result(Config::sample());
             };
             init(path)?;

@@ -6,6 +6,7 @@ use oef_report::format;
 use oef_server::replay::Replay;
 use oef_server::store::journal::{self, Report, Step};
 use oef_server::store::{Keep, StoreError};
+use oef_terminal::document::Document;
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
@@ -45,41 +46,19 @@ fn failure(error: StoreError) -> Failure {
     }
 }
 
-#[derive(Serialize)]
-struct CheckDocument<'a> {
-    sound: bool,
-    records: u64,
-    first: u64,
-    last: u64,
-    snapshots: u64,
-    rounds: u64,
-    bytes: u64,
-    problems: Vec<ProblemDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct ProblemDocument<'a> {
-    seq: Option<u64>,
-    what: &'a str,
-}
-
-impl CheckDocument<'_> {
-    fn of(report: &Report) -> CheckDocument<'_> {
-        CheckDocument {
-            sound: report.is_sound(),
-            records: report.records,
-            first: report.first,
-            last: report.last,
-            snapshots: report.snapshots,
-            rounds: report.rounds,
-            bytes: report.bytes,
-            problems: report
-                .problems
-                .iter()
-                .map(|p| ProblemDocument { seq: p.seq, what: &p.what })
-                .collect(),
-        }
-    }
+fn check_document(report: &Report) -> impl Serialize {
+    let problems = report.problems.iter();
+    let problems =
+        problems.map(|p| Document::part().with("seq", p.seq).with("what", p.what.as_str()));
+    Document::part()
+        .with("sound", report.is_sound())
+        .with("records", report.records)
+        .with("first", report.first)
+        .with("last", report.last)
+        .with("snapshots", report.snapshots)
+        .with("rounds", report.rounds)
+        .with("bytes", report.bytes)
+        .list("problems", problems)
 }
 
 /// The last record that is there counts as the last that ever was.
@@ -98,7 +77,7 @@ fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
         Step::Record(stored) => replay.record(stored),
     })
     .map_err(failure)?;
-    printer.show(args.json, || CheckDocument::of(&report), || shown(&report))?;
+    printer.show(args.json, || check_document(&report), || shown(&report))?;
     Ok(if report.is_sound() { Exit::Done } else { Exit::DoesNotHold })
 }
 
@@ -145,14 +124,6 @@ fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-#[derive(Serialize)]
-struct CompactDocument {
-    records: u64,
-    snapshots: u64,
-    rounds: u64,
-    bytes: u64,
-}
-
 fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let done = journal::compact(&folder(args, printer)?, &Keep::default()).map_err(failure)?;
     let (records, snapshots, rounds, bytes) =
@@ -162,13 +133,11 @@ fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
         let (records, snapshots) = (many(records, "record"), many(snapshots, "snapshot"));
         format!("removed {records}, {snapshots} and {rounds}: {size}\n")
     };
-    printer.show(args.json, || CompactDocument { records, snapshots, rounds, bytes }, said)
-}
-
-#[derive(Serialize)]
-struct BackupDocument {
-    file: String,
-    bytes: u64,
+    let document = || {
+        let removed = Document::part().with("records", records).with("snapshots", snapshots);
+        removed.with("rounds", rounds).with("bytes", bytes)
+    };
+    printer.show(args.json, document, said)
 }
 
 /// `oef backup`
@@ -176,7 +145,7 @@ pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
     let bytes = journal::backup(&folder(&args.state, printer)?, &args.file).map_err(failure)?;
     let file = args.file.display().to_string();
     if args.state.json {
-        return printer.json(&BackupDocument { file, bytes });
+        return printer.json(&Document::part().with("file", file).with("bytes", bytes));
     }
     let size = format::bytes(bytes);
     printer.note(&format!(

@@ -3,14 +3,14 @@
 use super::solving::{Solved, solve_and_audit, warn_useless_cap};
 use crate::args::problem::CompareArgs;
 use crate::input;
-use crate::output::audit_document::AuditDocument;
+use crate::output::audit_document::audit_document;
 use crate::output::certificate::mark_of_pareto;
-use crate::output::document::SolverDocument;
+use crate::output::document::solver_document;
 use oef_core::audit::equal_splits;
 use oef_core::{Mechanism, Problem, SolveError, TenantId};
 use oef_report::format::{duration, figure, percent};
 use oef_terminal::bars::{bar, level};
-use oef_terminal::document::{VERSION, finite};
+use oef_terminal::document::{Document, finite};
 use oef_terminal::mark::Mark;
 use oef_terminal::names::{cut, short};
 use oef_terminal::numbers::{counted, fixed, ratio};
@@ -92,90 +92,56 @@ fn entry(problem: &Problem, solved: Solved) -> Entry {
 }
 
 #[derive(Serialize)]
-struct CompareDocument<'a> {
-    version: u32,
-    reference: &'a str,
-    mechanisms: Vec<EntryDocument<'a>>,
-}
-
-#[derive(Serialize)]
 #[serde(untagged)]
-enum EntryDocument<'a> {
-    Solved(Box<SolvedDocument<'a>>),
-    Failed { mechanism: &'static str, error: String },
+enum Line<S, F> {
+    Solved(S),
+    Failed(F),
 }
 
-#[derive(Serialize)]
-struct SolvedDocument<'a> {
-    mechanism: &'static str,
-    total: f64,
-    least: TenantRatio<'a>,
-    most: TenantRatio<'a>,
-    envy_free: bool,
-    sharing_incentive: bool,
-    pareto_efficient: bool,
-    worst_envy: f64,
-    types_per_tenant: f64,
-    tenants: Vec<TenantLine<'a>>,
-    audit: AuditDocument<'a>,
-    solver: SolverDocument,
-}
-
-#[derive(Serialize)]
-struct TenantRatio<'a> {
-    name: &'a str,
-    ratio: f64,
-}
-
-#[derive(Serialize)]
-struct TenantLine<'a> {
-    name: &'a str,
-    throughput: f64,
-    equal_split: f64,
-    ratio: f64,
-}
-
-fn document<'a>(
-    problem: &'a Problem,
+fn document(
+    problem: &Problem,
     results: &[(Mechanism, Result<Entry, SolveError>)],
-) -> CompareDocument<'a> {
-    let mechanisms = results.iter().map(|(mechanism, result)| match result {
-        Ok(entry) => EntryDocument::Solved(Box::new(solved_document(problem, entry))),
-        Err(error) => {
-            EntryDocument::Failed { mechanism: mechanism.name(), error: error.to_string() }
+) -> impl Serialize {
+    let mechanisms = results.iter().map(|(mechanism, result)| {
+        let failed = |error: &SolveError| {
+            let named = Document::part().with("mechanism", mechanism.name());
+            named.with("error", error.to_string())
+        };
+        match result {
+            Ok(entry) => Line::Solved(solved_document(problem, entry)),
+            Err(error) => Line::Failed(failed(error)),
         }
     });
-    CompareDocument {
-        version: VERSION,
-        reference: &problem.types()[problem.reference().0].name,
-        mechanisms: mechanisms.collect(),
-    }
+    Document::whole()
+        .with("reference", problem.types()[problem.reference().0].name.as_str())
+        .list("mechanisms", mechanisms)
 }
 
-fn solved_document<'a>(problem: &'a Problem, entry: &Entry) -> SolvedDocument<'a> {
+fn solved_document(problem: &Problem, entry: &Entry) -> impl Serialize {
     let name = |t: TenantId| problem.tenants()[t.0].name.as_str();
-    let at = |t: TenantId| TenantRatio { name: name(t), ratio: finite(entry.ratios[t.0]) };
+    let ratio = |t: TenantId| finite(entry.ratios[t.0]);
+    let at = |t: TenantId| Document::part().with("name", name(t)).with("ratio", ratio(t));
     let certificate = &entry.solved.certificate;
-    let tenants = problem.tenant_ids().map(|t| TenantLine {
-        name: name(t),
-        throughput: finite(entry.solved.outcome.shares.throughput(problem, t)),
-        equal_split: finite(entry.splits[t.0]),
-        ratio: finite(entry.ratios[t.0]),
+    let tenants = problem.tenant_ids().map(|t| {
+        Document::part()
+            .with("name", name(t))
+            .number("throughput", entry.solved.outcome.shares.throughput(problem, t))
+            .number("equal_split", entry.splits[t.0])
+            .with("ratio", ratio(t))
     });
-    SolvedDocument {
-        mechanism: entry.mechanism.name(),
-        total: finite(entry.total),
-        least: at(entry.least),
-        most: at(entry.most),
-        envy_free: certificate.envy_free.holds,
-        sharing_incentive: certificate.sharing_incentive.holds,
-        pareto_efficient: certificate.pareto_efficient.holds,
-        worst_envy: finite(certificate.envy_free.worst),
-        types_per_tenant: finite(entry.types_per_tenant),
-        tenants: tenants.collect(),
-        audit: AuditDocument::new(problem, certificate),
-        solver: SolverDocument::new(&entry.solved.outcome, Some(entry.solved.seconds)),
-    }
+    Document::part()
+        .with("mechanism", entry.mechanism.name())
+        .number("total", entry.total)
+        .with("least", at(entry.least))
+        .with("most", at(entry.most))
+        .with("envy_free", certificate.envy_free.holds)
+        .with("sharing_incentive", certificate.sharing_incentive.holds)
+        .with("pareto_efficient", certificate.pareto_efficient.holds)
+        .number("worst_envy", certificate.envy_free.worst)
+        .number("types_per_tenant", entry.types_per_tenant)
+        .list("tenants", tenants)
+        .with("audit", audit_document(problem, certificate))
+        .with("solver", solver_document(&entry.solved.outcome, Some(entry.solved.seconds)))
 }
 
 /// One upright bar per tenant stays readable up to here.

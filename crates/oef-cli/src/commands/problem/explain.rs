@@ -4,11 +4,11 @@ use super::named;
 use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use crate::args::problem::ExplainArgs;
 use crate::input;
-use crate::output::document::{SolverDocument, per_type};
-use oef_core::explain::{Holding, TenantReason, TypeReason, explain_with};
-use oef_core::{Explanation, Problem, TenantId};
+use crate::output::document::{per_type, solver_document};
+use oef_core::explain::{TenantReason, TypeReason, explain_with};
+use oef_core::{Explanation, Problem, TenantId, TypeId};
 use oef_report::format::figure;
-use oef_terminal::document::{Object, VERSION, finite};
+use oef_terminal::document::{Document, Object, finite};
 use oef_terminal::names::{safe_lines, short};
 use oef_terminal::numbers::{amount, difference, fixed};
 use oef_terminal::table::Table;
@@ -30,7 +30,7 @@ pub fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let explanation = with_solver(asked, printer, |solve, _| explain_with(problem, solve))?;
     printer.show(
         args.json,
-        || ExplainDocument::new(problem, &explanation, tenant),
+        || document(problem, &explanation, tenant),
         || render(problem, &explanation, tenant),
     )
 }
@@ -88,142 +88,74 @@ fn holdings(problem: &Problem, explanation: &Explanation, tenant: TenantId) -> S
         .fitted()
 }
 
-/// `oef explain --json`
-#[derive(Debug, Serialize)]
-pub struct ExplainDocument<'a> {
-    version: u32,
-    mechanism: &'static str,
-    reference: &'a str,
-    total: f64,
-    prices: Object<'a, f64>,
-    types: Vec<TypeDocument<'a>>,
-    tenants: Vec<TenantDocument<'a>>,
-    envy_ties: Vec<TieDocument<'a>>,
-    sentences: Vec<String>,
-    solver: SolverDocument,
-}
-
-#[derive(Debug, Serialize)]
-struct TypeDocument<'a> {
-    #[serde(rename = "type")]
-    gpu: &'a str,
-    price: Option<f64>,
-    capacity: f64,
-    used: f64,
-    exhausted: bool,
-    one_more: Option<OneMoreDocument<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct OneMoreDocument<'a> {
-    total: f64,
-    tenants: Object<'a, f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct TenantDocument<'a> {
-    name: &'a str,
-    throughput: f64,
-    equal_split: f64,
-    at_floor: bool,
-    at_demand: bool,
-    holdings: Vec<HoldingDocument<'a>>,
-    would_envy: Vec<&'a str>,
-    envied_by: Vec<&'a str>,
-}
-
-#[derive(Debug, Serialize)]
-struct HoldingDocument<'a> {
-    workload: &'a str,
-    #[serde(rename = "type")]
-    gpu: &'a str,
-    gpus: f64,
-    speedup: f64,
-    value_for_money: Option<f64>,
-    best: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct TieDocument<'a> {
-    envious: &'a str,
-    envied: &'a str,
-    throughput: f64,
-}
-
-impl<'a> ExplainDocument<'a> {
-    /// The document; with a tenant, only what concerns it.
-    pub fn new(problem: &'a Problem, explanation: &Explanation, only: Option<TenantId>) -> Self {
-        let concerns = |t: TenantId| only.is_none_or(|o| o == t);
-        let ties = explanation.envy_ties.iter();
-        let ties = ties.filter(|tie| concerns(tie.envious) || concerns(tie.envied));
-        let tenants = explanation.tenants.iter().filter(|r| concerns(r.tenant));
-        ExplainDocument {
-            version: VERSION,
-            mechanism: explanation.outcome.mechanism.name(),
-            reference: &problem.types()[problem.reference().0].name,
-            total: finite(explanation.total),
-            prices: per_type(problem, &explanation.outcome.prices),
-            types: explanation.types.iter().map(|r| gpu_type(problem, r, only)).collect(),
-            tenants: tenants.map(|r| tenant(problem, r)).collect(),
-            envy_ties: ties
-                .map(|tie| TieDocument {
-                    envious: name(problem, tie.envious),
-                    envied: name(problem, tie.envied),
-                    throughput: finite(tie.throughput),
-                })
-                .collect(),
-            sentences: explanation.sentences(problem, only),
-            solver: SolverDocument::new(&explanation.outcome, None),
-        }
-    }
-}
-
-fn gpu_type<'a>(
-    problem: &'a Problem,
-    reason: &TypeReason,
+/// `oef explain --json`; with a tenant, only what concerns it.
+fn document(
+    problem: &Problem,
+    explanation: &Explanation,
     only: Option<TenantId>,
-) -> TypeDocument<'a> {
+) -> impl Serialize {
+    let concerns = |t: TenantId| only.is_none_or(|o| o == t);
+    let ties = explanation.envy_ties.iter();
+    let ties = ties.filter(|tie| concerns(tie.envious) || concerns(tie.envied));
+    let ties = ties.map(|tie| {
+        Document::part()
+            .with("envious", name(problem, tie.envious))
+            .with("envied", name(problem, tie.envied))
+            .number("throughput", tie.throughput)
+    });
+    let tenants = explanation.tenants.iter().filter(|r| concerns(r.tenant));
+    Document::whole()
+        .with("mechanism", explanation.outcome.mechanism.name())
+        .with("reference", gpu(problem, problem.reference()))
+        .number("total", explanation.total)
+        .with("prices", per_type(problem, &explanation.outcome.prices))
+        .list("types", explanation.types.iter().map(|r| type_document(problem, r, only)))
+        .list("tenants", tenants.map(|r| tenant_document(problem, r)))
+        .list("envy_ties", ties)
+        .with("sentences", explanation.sentences(problem, only))
+        .with("solver", solver_document(&explanation.outcome, None))
+}
+
+fn type_document(problem: &Problem, reason: &TypeReason, only: Option<TenantId>) -> impl Serialize {
     let one_more = reason.one_more.as_ref().map(|more| {
         let tenants = problem.tenant_ids().zip(&more.tenants);
         let tenants = tenants.filter(|(t, _)| only.is_none_or(|o| o == *t));
-        OneMoreDocument {
-            total: finite(more.total),
-            tenants: Object(tenants.map(|(t, x)| (name(problem, t), finite(*x))).collect()),
-        }
+        let tenants = tenants.map(|(t, x)| (name(problem, t), finite(*x)));
+        Document::part().number("total", more.total).with("tenants", Object(tenants.collect()))
     });
-    TypeDocument {
-        gpu: &problem.types()[reason.gpu.0].name,
-        price: reason.price.map(finite),
-        capacity: finite(reason.capacity),
-        used: finite(reason.used),
-        exhausted: reason.exhausted,
-        one_more,
-    }
+    Document::part()
+        .with("type", gpu(problem, reason.gpu))
+        .with("price", reason.price.map(finite))
+        .number("capacity", reason.capacity)
+        .number("used", reason.used)
+        .with("exhausted", reason.exhausted)
+        .with("one_more", one_more)
 }
 
-fn tenant<'a>(problem: &'a Problem, reason: &TenantReason) -> TenantDocument<'a> {
-    let names = |ids: &[TenantId]| ids.iter().map(|&t| name(problem, t)).collect();
-    TenantDocument {
-        name: name(problem, reason.tenant),
-        throughput: finite(reason.throughput),
-        equal_split: finite(reason.equal_split),
-        at_floor: reason.at_floor,
-        at_demand: reason.at_demand,
-        holdings: reason.holdings.iter().map(|h| holding(problem, h)).collect(),
-        would_envy: names(&reason.would_envy),
-        envied_by: names(&reason.envied_by),
-    }
+fn tenant_document(problem: &Problem, reason: &TenantReason) -> impl Serialize {
+    let names = |ids: &[TenantId]| ids.iter().map(|&t| name(problem, t)).collect::<Vec<_>>();
+    let holdings = reason.holdings.iter().map(|holding| {
+        Document::part()
+            .with("workload", problem.workloads()[holding.workload.0].name.as_str())
+            .with("type", gpu(problem, holding.gpu))
+            .number("gpus", holding.gpus)
+            .number("speedup", holding.speedup)
+            .with("value_for_money", holding.value_for_money.map(finite))
+            .with("best", holding.best)
+    });
+    Document::part()
+        .with("name", name(problem, reason.tenant))
+        .number("throughput", reason.throughput)
+        .number("equal_split", reason.equal_split)
+        .with("at_floor", reason.at_floor)
+        .with("at_demand", reason.at_demand)
+        .list("holdings", holdings)
+        .with("would_envy", names(&reason.would_envy))
+        .with("envied_by", names(&reason.envied_by))
 }
 
-fn holding<'a>(problem: &'a Problem, holding: &Holding) -> HoldingDocument<'a> {
-    HoldingDocument {
-        workload: &problem.workloads()[holding.workload.0].name,
-        gpu: &problem.types()[holding.gpu.0].name,
-        gpus: finite(holding.gpus),
-        speedup: finite(holding.speedup),
-        value_for_money: holding.value_for_money.map(finite),
-        best: holding.best,
-    }
+fn gpu(problem: &Problem, TypeId(j): TypeId) -> &str {
+    &problem.types()[j].name
 }
 
 fn name(problem: &Problem, TenantId(t): TenantId) -> &str {

@@ -8,7 +8,7 @@ use crate::output::document::per_type;
 use oef_core::lie::{self, Attempt, Direction, Effort, Lie, Report};
 use oef_core::{Mechanism, Problem};
 use oef_report::format::{figure, percent};
-use oef_terminal::document::{Object, VERSION, finite};
+use oef_terminal::document::{Document, Object};
 use oef_terminal::names::short;
 use oef_terminal::numbers::{counted, ratio};
 use oef_terminal::{Exit, Failure, Printer};
@@ -42,28 +42,6 @@ pub fn run(args: &LieArgs, printer: &Printer) -> Result<Exit, Failure> {
     )
 }
 
-#[derive(Serialize)]
-struct LieDocument<'a> {
-    version: u32,
-    mechanism: &'static str,
-    tenant: &'a str,
-    honest: f64,
-    best: f64,
-    report: ReportDocument<'a>,
-    direction: &'static str,
-    under: Option<AttemptDocument<'a>>,
-    over: Option<AttemptDocument<'a>>,
-    mixed: Option<AttemptDocument<'a>>,
-    evaluations: usize,
-    complete: bool,
-}
-
-#[derive(Serialize)]
-struct AttemptDocument<'a> {
-    throughput: f64,
-    report: ReportDocument<'a>,
-}
-
 /// Speedups per type; per workload first where the tenant has several.
 #[derive(Serialize)]
 #[serde(untagged)]
@@ -72,27 +50,25 @@ enum ReportDocument<'a> {
     Several(Object<'a, Object<'a, f64>>),
 }
 
-fn document<'a>(problem: &'a Problem, mechanism: Mechanism, lie: &Lie) -> LieDocument<'a> {
+fn document(problem: &Problem, mechanism: Mechanism, lie: &Lie) -> impl Serialize {
     let attempt = |attempt: &Option<Attempt>| {
-        attempt.as_ref().map(|a| AttemptDocument {
-            throughput: finite(a.throughput),
-            report: report_document(problem, &a.report),
+        attempt.as_ref().map(|a| {
+            let report = report_document(problem, &a.report);
+            Document::part().number("throughput", a.throughput).with("report", report)
         })
     };
-    LieDocument {
-        version: VERSION,
-        mechanism: mechanism.name(),
-        tenant: &problem.tenants()[lie.tenant.0].name,
-        honest: finite(lie.honest),
-        best: finite(lie.best),
-        report: report_document(problem, &lie.report),
-        direction: lie.direction.name(),
-        under: attempt(&lie.under),
-        over: attempt(&lie.over),
-        mixed: attempt(&lie.mixed),
-        evaluations: lie.evaluations,
-        complete: lie.complete,
-    }
+    Document::whole()
+        .with("mechanism", mechanism.name())
+        .with("tenant", problem.tenants()[lie.tenant.0].name.as_str())
+        .number("honest", lie.honest)
+        .number("best", lie.best)
+        .with("report", report_document(problem, &lie.report))
+        .with("direction", lie.direction.name())
+        .with("under", attempt(&lie.under))
+        .with("over", attempt(&lie.over))
+        .with("mixed", attempt(&lie.mixed))
+        .with("evaluations", lie.evaluations)
+        .with("complete", lie.complete)
 }
 
 fn report_document<'a>(problem: &'a Problem, report: &[Report]) -> ReportDocument<'a> {

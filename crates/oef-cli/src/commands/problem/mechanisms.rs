@@ -3,24 +3,16 @@
 use crate::args::problem::MechanismsArgs;
 use oef_core::Mechanism;
 use oef_core::mechanism::ADVICE;
+use oef_terminal::document::Document;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::Style;
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct MechanismDocument {
-    name: &'static str,
-    summary: &'static str,
-    default: bool,
-}
 
 pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.json {
-        let list = Mechanism::ALL.map(|m| MechanismDocument {
-            name: m.name(),
-            summary: m.summary(),
-            default: m == Mechanism::DEFAULT,
+        let list = Mechanism::ALL.map(|m| {
+            let named = Document::part().with("name", m.name()).with("summary", m.summary());
+            named.with("default", m == Mechanism::DEFAULT)
         });
         return printer.json(&list);
     }

@@ -4,7 +4,7 @@ use super::solving::{Solved, solve_and_audit, warn_useless_cap};
 use crate::args::problem::{Property, ShareArgs};
 use crate::input;
 use crate::output::certificate;
-use crate::output::document::ShareDocument;
+use crate::output::document::share_document;
 use oef_core::audit::equal_splits;
 use oef_core::{Problem, SolverReport, Status, TenantId};
 use oef_report::format::{duration, figure, percent};
@@ -24,7 +24,7 @@ pub fn run(args: &ShareArgs, printer: &Printer) -> Result<Exit, Failure> {
     let solved = solve_and_audit(&loaded.problem, args.mechanism, args.solve, printer)?;
     printer.show(
         args.json,
-        || ShareDocument::new(&loaded.problem, &solved),
+        || share_document(&loaded.problem, &solved),
         || render(&loaded.problem, &solved, args.all),
     )?;
     let broken = broken(&loaded.problem, &solved, &args.require);
@@ -181,7 +181,7 @@ fn prices(problem: &Problem, solved: &Solved) -> String {
         let prices = (problem.types().iter().zip(&outcome.prices))
             .map(|(t, price)| format!("{} {}", short(&t.name), figure(*price)));
         let prices = prices.collect::<Vec<_>>().join(", ");
-        let _ = writeln!(out, "{:<10} {prices} (throughput per GPU, from the duals)", "prices");
+        let _ = writeln!(out, "{:<10} {prices} (throughput per GPU)", "prices");
     }
     let holder =
         |w: oef_core::WorkloadId| short(&problem.tenants()[problem.workloads()[w.0].tenant.0].name);

@@ -116,11 +116,10 @@ fn check_finite(problem: &Problem, outcome: &Outcome) -> Result<(), SolveError> 
 fn note_unproven(outcome: &Outcome, printer: &Printer) {
     let (mechanism, report) = (outcome.mechanism, &outcome.solver);
     if report.status == Status::Feasible {
-        let rest = match report.gap.is_finite() {
-            true => {
-                format!("the optimum is at most {} better than this answer", percent(report.gap))
-            }
-            false => "how far this answer is from the optimum is not known".into(),
+        // The gap is relative to a bound of the optimum.
+        let rest = match report.gap < 1.0 {
+            true => format!("this answer reaches at least {} of it", percent(1.0 - report.gap)),
+            false => "how far this answer is from it is not known".into(),
         };
         printer.note(&format!("{mechanism}: stopped before the optimum was proven; {rest}"));
     } else if !report.canonical {

@@ -113,7 +113,8 @@ fn status(args: &ServiceArgs, printer: &Printer) -> Result<Exit, Failure> {
         installed: path.exists(),
         enabled: ask("is-enabled"),
         active: ask("is-active"),
-        answers: Client::find().is_ok_and(|client| client.cluster().is_ok()),
+        // Below another root there is no daemon of this unit, whatever else runs on this machine.
+        answers: args.root.is_none() && Client::find().is_ok_and(|client| client.cluster().is_ok()),
     };
     let is_well = status.installed && status.answers;
     let known =

@@ -7,7 +7,7 @@ use oef_report::html::Section;
 use oef_report::table::{Column, Table};
 use oef_sched::guard::{Direction, Policy};
 use oef_sim::engine::{Detection, RunResult};
-use oef_terminal::document::finite;
+use oef_terminal::document::Document;
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use serde::Serialize;
@@ -17,66 +17,40 @@ const NAMED: usize = 10;
 /// False profiles in the table of the report; the document has them all.
 const ROWS_MAX: usize = 200;
 
-/// `guard` of a run.
-#[derive(Debug, Serialize)]
-pub struct GuardDocument<'a> {
-    policy: &'static str,
-    /// In the order in which they were found.
-    found: Vec<FoundDocument<'a>>,
-}
-
-/// A profile that was not what jobs showed. The names are those of the daemon's interface.
-#[derive(Debug, Serialize)]
-struct FoundDocument<'a> {
-    tenant: &'a str,
-    workload: &'a str,
-    round: u64,
-    seconds: f64,
-    fast: &'a str,
-    slow: &'a str,
-    declared: f64,
-    seen: f64,
-    tolerance: f64,
-    direction: &'static str,
-    windows: u32,
-    runs: u32,
-    /// What was seen counts from then on.
-    replaced: bool,
-    /// Further off than somebody who measured with an error of 20 % could be: the daemon counts it as false.
-    counted: bool,
-}
-
-impl<'a> GuardDocument<'a> {
-    /// What was found in a run; `None`: nobody looked.
-    pub fn new(simulated: &'a Simulated<'_>, run: &'a RunResult) -> Option<Self> {
-        let policy = match simulated.scenario.guard {
-            Policy::Off => "off",
-            Policy::Report => "report",
-            Policy::Replace => "replace",
-        };
-        let one = |f: &Detection| {
-            let names = Names::of(&simulated.gathered, run, f);
-            let v = &f.verdict;
-            FoundDocument {
-                tenant: names.tenant,
-                workload: names.workload,
-                round: f.round,
-                seconds: finite(f.at_s),
-                fast: names.fast,
-                slow: names.slow,
-                declared: finite(v.said),
-                seen: finite(v.seen),
-                tolerance: finite(v.tolerance),
-                direction: direction(v.direction),
-                windows: v.windows,
-                runs: v.runs,
-                replaced: f.corrected,
-                counted: !v.may_be_honest(),
-            }
-        };
-        let found = run.found.as_ref()?;
-        Some(GuardDocument { policy, found: found.iter().map(one).collect() })
-    }
+/// `guard` of a run: the profiles that were not what jobs showed, in the order in which they were found; `None`: nobody
+/// looked. The names are those of the daemon's interface.
+pub fn guard_document<'a>(
+    simulated: &'a Simulated<'_>,
+    run: &'a RunResult,
+) -> Option<impl Serialize> {
+    let policy = match simulated.scenario.guard {
+        Policy::Off => "off",
+        Policy::Report => "report",
+        Policy::Replace => "replace",
+    };
+    let one = |f: &Detection| {
+        let names = Names::of(&simulated.gathered, run, f);
+        let v = &f.verdict;
+        Document::part()
+            .with("tenant", names.tenant)
+            .with("workload", names.workload)
+            .with("round", f.round)
+            .number("seconds", f.at_s)
+            .with("fast", names.fast)
+            .with("slow", names.slow)
+            .number("declared", v.said)
+            .number("seen", v.seen)
+            .number("tolerance", v.tolerance)
+            .with("direction", direction(v.direction))
+            .with("windows", v.windows)
+            .with("runs", v.runs)
+            // What was seen counts from then on.
+            .with("replaced", f.corrected)
+            // Further off than somebody who measured with an error of 20 % could be: the daemon counts it as false.
+            .with("counted", !v.may_be_honest())
+    };
+    let found = run.found.as_ref()?;
+    Some(Document::part().with("policy", policy).list("found", found.iter().map(one)))
 }
 
 /// Whose profile was found not to be what jobs showed, and when; nothing where nobody looked.

@@ -1,6 +1,6 @@
 //! The command: inputs, runs, and what is shown of them.
 
-use super::document::SimulateDocument;
+use super::document::document;
 use super::drive::{Drive, drive};
 use super::gather::{Gathered, gather};
 use super::{csv_files, guard, lies, report, table, unfinished};
@@ -58,7 +58,7 @@ pub fn run(args: &SimulateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let simulated = Simulated { args, gathered, scenario, runs, remarks };
     // A file that cannot be written is no reason to lose the result.
     let written = write_files(&simulated, printer);
-    printer.show(args.json, || SimulateDocument::new(&simulated), || table::render(&simulated))?;
+    printer.show(args.json, || document(&simulated), || table::render(&simulated))?;
     simulated.remarks.iter().for_each(|remark| printer.warn(remark));
     written.map(|()| Exit::Done)
 }

@@ -3,21 +3,14 @@
 use super::slurm;
 use crate::args::slurm::DoctorArgs;
 use oef_executor::slurm::{Check, CheckStatus, examine};
+use oef_terminal::document::Document;
 use oef_terminal::{Exit, Failure, Printer};
-use serde::Serialize;
-
-#[derive(Serialize)]
-struct Examined<'a> {
-    version: u32,
-    ready: bool,
-    checks: &'a [Check],
-}
 
 /// Runs the command. The exit code is 1 where something is missing that OEF needs.
 pub fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
     let checks = examine(&slurm(&args.slurm), args.slurm.partition.as_deref());
     let ready = checks.iter().all(|check| check.verdict != CheckStatus::Missing);
-    let document = || Examined { version: 1, ready, checks: &checks };
+    let document = || Document::whole().with("ready", ready).with("checks", &checks);
     printer.show(args.slurm.json, document, || text(&checks, ready))?;
     Ok(if ready { Exit::Done } else { Exit::DoesNotHold })
 }

@@ -1,6 +1,6 @@
 //! Bounds on the gain from prices, by weak duality, and prices that may give a good one.
 //!
-//! For given prices p, party i contributes the least of D_i q - s_i u_i over q >= 0, where
+//! For given prices p, trader i contributes the least of D_i q - s_i u_i over q >= 0, where
 //! s_i(q) = min_j (p_j + q) / W_ij must be at least 1; without a demand q = 0. The bound is valid for
 //! any p and any q, so neither has to be found exactly.
 
@@ -11,8 +11,8 @@ use super::exchange::Exchange;
 pub(super) fn bound(exchange: &Exchange, prices: &[f64]) -> f64 {
     let usable =
         prices.len() == exchange.types.len() && prices.iter().all(|p| p.is_finite() && *p >= 0.0);
-    if !usable || exchange.parties() == 0 {
-        return if exchange.parties() == 0 { 0.0 } else { f64::INFINITY };
+    if !usable || exchange.traders() == 0 {
+        return if exchange.traders() == 0 { 0.0 } else { f64::INFINITY };
     }
     // Without demands the bound grows with the multiple: the least that makes every s_i >= 1 is best.
     // With demands q can take over for some, so the multiple that serves the others is tried as well,
@@ -30,10 +30,10 @@ pub(super) fn bound(exchange: &Exchange, prices: &[f64]) -> f64 {
 }
 
 /// The least multiple of the prices with which every type is worth its price to nobody at a loss:
-/// s_i >= 1, for the parties without a demand, or for all.
+/// s_i >= 1, for the traders without a demand, or for all.
 fn multiple(exchange: &Exchange, prices: &[f64], all: bool) -> f64 {
     let mut factor = 0.0_f64;
-    for i in (0..exchange.parties()).filter(|&i| all || exchange.demand[i].is_none()) {
+    for i in (0..exchange.traders()).filter(|&i| all || exchange.demand[i].is_none()) {
         for (w, p) in exchange.values_of(i).iter().zip(prices).filter(|(w, _)| **w > 0.0) {
             factor = factor.max(w / p);
         }
@@ -43,28 +43,28 @@ fn multiple(exchange: &Exchange, prices: &[f64], all: bool) -> f64 {
 
 fn bound_at(exchange: &Exchange, prices: &[f64]) -> f64 {
     let worth: f64 = prices.iter().zip(&exchange.capacity).map(|(p, m)| p * m).sum();
-    let parties: f64 = (0..exchange.parties()).map(|i| party_term(exchange, i, prices)).sum();
-    worth + parties
+    let traders: f64 = (0..exchange.traders()).map(|i| trader_term(exchange, i, prices)).sum();
+    worth + traders
 }
 
 /// The least of D q - s(q) u, by bisection on its slope.
-fn party_term(exchange: &Exchange, party: usize, prices: &[f64]) -> f64 {
-    let floor = exchange.floor[party];
-    let Some(demand) = exchange.demand[party] else {
-        return -best_rate(exchange, party, prices, 0.0).0 * floor;
+fn trader_term(exchange: &Exchange, trader: usize, prices: &[f64]) -> f64 {
+    let floor = exchange.floor[trader];
+    let Some(demand) = exchange.demand[trader] else {
+        return -best_rate(exchange, trader, prices, 0.0).0 * floor;
     };
     // Value and slope at q; the slope grows with q.
     let at = |q: f64| {
-        let (rate, growth) = best_rate(exchange, party, prices, q);
+        let (rate, growth) = best_rate(exchange, trader, prices, q);
         (demand * q - rate * floor, demand - growth * floor)
     };
     let mut low = 0.0_f64;
-    for (w, p) in exchange.values_of(party).iter().zip(prices) {
+    for (w, p) in exchange.values_of(trader).iter().zip(prices) {
         low = low.max(w - p);
     }
     let mut high =
         low + prices.iter().fold(0.0_f64, |a, p| a.max(*p)).max(low).max(f64::MIN_POSITIVE);
-    // A party that makes the most of its demand has slope 0 for ever: rounding must not decide.
+    // A trader that makes the most of its demand has slope 0 for ever: rounding must not decide.
     let flat = -demand * 1e-12;
     let mut least = at(low).0;
     if at(low).1 >= flat {
@@ -90,9 +90,9 @@ const DOUBLINGS: usize = 80;
 const BISECTIONS: usize = 90;
 
 /// s_i(q) = min_j (p_j + q) / W_ij, and how it grows with q.
-fn best_rate(exchange: &Exchange, party: usize, prices: &[f64], q: f64) -> (f64, f64) {
+fn best_rate(exchange: &Exchange, trader: usize, prices: &[f64], q: f64) -> (f64, f64) {
     let mut best = (f64::INFINITY, 0.0);
-    for (&w, &p) in exchange.values_of(party).iter().zip(prices) {
+    for (&w, &p) in exchange.values_of(trader).iter().zip(prices) {
         if w > 0.0 {
             let rate = (p + q) / w;
             if rate < best.0 {
@@ -103,14 +103,14 @@ fn best_rate(exchange: &Exchange, party: usize, prices: &[f64], q: f64) -> (f64,
     best
 }
 
-/// Prices that support what is held, if any do. A party that holds type j and could use type h
+/// Prices that support what is held, if any do. A trader that holds type j and could use type h
 /// supports p with p_j / W_ij <= p_h / W_ih, that is log p_j - log p_h <= log (W_ij / W_ih): a system
-/// of difference constraints between the types, solved as shortest paths. Parties at their demand
+/// of difference constraints between the types, solved as shortest paths. Traders at their demand
 /// are left out: their q gives them room.
 pub(super) fn supporting_prices(exchange: &Exchange) -> Vec<f64> {
     let k = exchange.types.len();
     let mut limit = vec![f64::INFINITY; k * k];
-    for i in 0..exchange.parties() {
+    for i in 0..exchange.traders() {
         let (w, x) = (exchange.values_of(i), &exchange.held[i * k..][..k]);
         let used: f64 = x.iter().sum();
         if exchange.demand[i].is_some_and(|d| used >= d * (1.0 - HELD)) {
@@ -134,6 +134,6 @@ pub(super) fn supporting_prices(exchange: &Exchange) -> Vec<f64> {
     log_price.into_iter().map(f64::exp).collect()
 }
 
-/// A holding that makes less than this part of the party's throughput says nothing about prices; the
+/// A holding that makes less than this part of the trader's throughput says nothing about prices; the
 /// bound counts it all the same.
 const HELD: f64 = 1e-9;

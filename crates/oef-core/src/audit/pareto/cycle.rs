@@ -1,6 +1,6 @@
 //! A gain that needs no program: idle GPUs, or a ring of trades.
 //!
-//! A party that holds type j would give one GPU of it for W_ij / W_ih of type h. Where the product of
+//! A trader that holds type j would give one GPU of it for W_ij / W_ih of type h. Where the product of
 //! the least such ratios around a ring of types is below 1, whoever stands at its edges can trade
 //! around it with something left over. Without demands such a ring exists exactly where no prices
 //! support the shares, so that this decides whether there is a gain, though not how large it can be.
@@ -8,7 +8,7 @@
 use super::exchange::Exchange;
 
 /// Amounts that are better for somebody and worse for nobody, if idle GPUs or a ring of trades show
-/// some. Parties with a demand stay out of it: what they get would count against it.
+/// some. Traders with a demand stay out of it: what they get would count against it.
 pub(super) fn gain(exchange: &Exchange) -> Option<Vec<f64>> {
     let mut amounts = exchange.held.clone();
     let handed_out = hand_out_idle(exchange, &mut amounts);
@@ -38,13 +38,13 @@ fn hand_out_idle(exchange: &Exchange, amounts: &mut [f64]) -> bool {
 }
 
 fn unlimited(exchange: &Exchange) -> impl Iterator<Item = usize> {
-    (0..exchange.parties()).filter(|&i| exchange.demand[i].is_none())
+    (0..exchange.traders()).filter(|&i| exchange.demand[i].is_none())
 }
 
-/// One edge of a ring: a party that gives `from` for `to`.
+/// One edge of a ring: a trader that gives `from` for `to`.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
-    party: usize,
+    trader: usize,
     from: usize,
     to: usize,
     /// GPUs of `to` that make up for one of `from`.
@@ -55,11 +55,11 @@ struct Edge {
 fn edges(exchange: &Exchange) -> Vec<Option<Edge>> {
     let k = exchange.types.len();
     let mut edges: Vec<Option<Edge>> = vec![None; k * k];
-    for party in unlimited(exchange) {
-        let (w, x) = (exchange.values_of(party), &exchange.held[party * k..][..k]);
-        for from in (0..k).filter(|&j| w[j] * x[j] > HELD * exchange.floor[party]) {
+    for trader in unlimited(exchange) {
+        let (w, x) = (exchange.values_of(trader), &exchange.held[trader * k..][..k]);
+        for from in (0..k).filter(|&j| w[j] * x[j] > HELD * exchange.floor[trader]) {
             for to in (0..k).filter(|&h| h != from && w[h] > 0.0) {
-                let edge = Edge { party, from, to, ratio: w[from] / w[to] };
+                let edge = Edge { trader, from, to, ratio: w[from] / w[to] };
                 let best = &mut edges[from * k + to];
                 if best.is_none_or(|known| edge.ratio < known.ratio) {
                     *best = Some(edge);
@@ -70,7 +70,7 @@ fn edges(exchange: &Exchange) -> Vec<Option<Edge>> {
     edges
 }
 
-/// A holding that makes less than this part of a party's throughput is not worth a trade.
+/// A holding that makes less than this part of a trader's throughput is not worth a trade.
 const HELD: f64 = 1e-6;
 
 /// A ring of trades with something left over, by shortest paths in the logarithms of the ratios.
@@ -109,14 +109,14 @@ fn ring(exchange: &Exchange) -> Option<Vec<Edge>> {
     (at == first).then_some(ring)
 }
 
-/// Trades around the ring as much as the scarcest holding allows; what is left over goes to the party
+/// Trades around the ring as much as the scarcest holding allows; what is left over goes to the trader
 /// of the last edge.
 fn trade(exchange: &Exchange, ring: &[Edge], amounts: &mut [f64]) -> bool {
     let k = exchange.types.len();
-    // What each party gives when the first gives one GPU, and the most that the first can give then.
+    // What each trader gives when the first gives one GPU, and the most that the first can give then.
     let (mut given, mut most) = (1.0, f64::INFINITY);
     for edge in ring {
-        most = most.min(exchange.held[edge.party * k + edge.from] / given);
+        most = most.min(exchange.held[edge.trader * k + edge.from] / given);
         given *= edge.ratio;
     }
     if !(given < 1.0 && most.is_finite() && most > 0.0) {
@@ -124,10 +124,10 @@ fn trade(exchange: &Exchange, ring: &[Edge], amounts: &mut [f64]) -> bool {
     }
     let mut given = most;
     for (i, edge) in ring.iter().enumerate() {
-        amounts[edge.party * k + edge.from] -= given;
+        amounts[edge.trader * k + edge.from] -= given;
         given *= edge.ratio;
         let got = if i + 1 == ring.len() { most } else { given };
-        amounts[edge.party * k + edge.to] += got;
+        amounts[edge.trader * k + edge.to] += got;
     }
     true
 }

@@ -1,24 +1,24 @@
-//! The exchange: the parties, what they value and what they have.
+//! The exchange: the traders, what they value and what they have.
 
 use crate::ids::{TypeId, WorkloadId};
 use crate::problem::{Problem, Workload};
 use crate::shares::{Shares, dot};
 
 /// The data of the exchange program. Types without GPUs or without
-/// anybody to use them, and parties that can use nothing, are left out.
+/// anybody to use them, and traders that can use nothing, are left out.
 pub(super) struct Exchange {
     /// The types with GPUs, and how many there are.
     pub types: Vec<TypeId>,
     pub capacity: Vec<f64>,
-    /// W: what each party makes of one GPU of each type, party after party.
+    /// W: what each trader makes of one GPU of each type, trader after trader.
     pub value: Vec<f64>,
-    /// The workload that each party is.
+    /// The workload that each trader is.
     runner: Vec<WorkloadId>,
-    /// What each party holds now.
+    /// What each trader holds now.
     pub held: Vec<f64>,
-    /// u: what each party has now.
+    /// u: what each trader has now.
     pub floor: Vec<f64>,
-    /// GPUs that each party can use at most.
+    /// GPUs that each trader can use at most.
     pub demand: Vec<Option<f64>>,
 }
 
@@ -60,12 +60,12 @@ impl Exchange {
         self.demand.push(workload.demand);
     }
 
-    pub fn parties(&self) -> usize {
+    pub fn traders(&self) -> usize {
         self.floor.len()
     }
 
-    pub fn values_of(&self, party: usize) -> &[f64] {
-        &self.value[party * self.types.len()..][..self.types.len()]
+    pub fn values_of(&self, trader: usize) -> &[f64] {
+        &self.value[trader * self.types.len()..][..self.types.len()]
     }
 
     /// The throughput that all have now.
@@ -89,7 +89,7 @@ impl Exchange {
         greatest
     }
 
-    /// Amounts per party and type as shares.
+    /// Amounts per trader and type as shares.
     pub fn shares(&self, problem: &Problem, amounts: &[f64]) -> Shares {
         let mut shares = Shares::zero(problem);
         let types = self.types.len().max(1);

@@ -1,6 +1,6 @@
 //! Pareto efficiency, by its own program: can anybody gain without another's loss?
 //!
-//! The parties are the workloads. Party i values type j at W_ij and has the throughput u_i now. The exchange
+//! The traders are the workloads. Trader i values type j at W_ij and has the throughput u_i now. The exchange
 //! program
 //!
 //! ```text

@@ -1,12 +1,12 @@
 //! The Newton system of the interior-point method, reduced to the prices.
 //!
-//! With theta = x / v, a party's rate follows from the prices:
+//! With theta = x / v, a trader's rate follows from the prices:
 //! ds_i = (beta_i + sum_j W theta (dp_j + a_j dq)) / h_i, h_i = sum_j W^2 theta + r / l.
 //! What remains is, per demand, one pivot for q, and for the prices the matrix
 //! diag(z / p) + sum_i (diag(theta_i) - (W theta)(W theta)' / h_i - column_i column_i' / kappa_i).
 
 use super::dense::{cholesky, solve_refined};
-use super::program::{Point, Program, Residual};
+use super::program::{Iterate, Program, Residual};
 
 /// The wanted changes of the products x v, r l, z p and y q.
 pub(super) struct Products {
@@ -27,7 +27,7 @@ pub(super) struct System {
 }
 
 impl System {
-    pub fn new(program: &Program, point: &Point) -> Option<Self> {
+    pub fn new(program: &Program, point: &Iterate) -> Option<Self> {
         let k = program.k;
         let (n, demands) = (program.c.len(), program.demand.len());
         let mut system = System {
@@ -49,11 +49,11 @@ impl System {
         Some(system)
     }
 
-    /// Makes diag(theta) - (W theta)(W theta)' / h of one party its block, and the pivot and the column of
+    /// Makes diag(theta) - (W theta)(W theta)' / h of one trader its block, and the pivot and the column of
     /// its q. With g = W^2 theta and y = a / W these are sums of positive terms, without the
     /// cancellation of the plain formulas: theta (h - g) / h on the diagonal,
     /// W theta (sum_o g_o (y_j - y_o) + rest y_j) / h in the column.
-    fn add_party(&mut self, program: &Program, point: &Point, i: usize, block: &mut [f64]) {
+    fn add_party(&mut self, program: &Program, point: &Iterate, i: usize, block: &mut [f64]) {
         let k = program.k;
         let values = &program.w[i * k..][..k];
         let rest = point.r[i] / point.l[i];
@@ -82,7 +82,7 @@ impl System {
         }
     }
 
-    /// Adds a party's block, less what the elimination of its q takes off, and clears it.
+    /// Adds a trader's block, less what the elimination of its q takes off, and clears it.
     fn add_block(&mut self, program: &Program, limit: Option<usize>, block: &mut [f64]) {
         let k = program.k;
         for j in 0..k {
@@ -102,10 +102,10 @@ impl System {
     pub fn direction(
         &self,
         program: &Program,
-        point: &Point,
+        point: &Iterate,
         residual: &Residual,
         products: &Products,
-    ) -> Point {
+    ) -> Iterate {
         let (k, n) = (program.k, program.c.len());
         let mut d = point.clone();
         let mut beta = vec![0.0; n];
@@ -142,7 +142,7 @@ impl System {
     }
 
     /// Solves for the changes of p and q.
-    fn prices(&self, program: &Program, right: &mut [f64], right_q: &[f64], d: &mut Point) {
+    fn prices(&self, program: &Program, right: &mut [f64], right_q: &[f64], d: &mut Iterate) {
         let k = program.k;
         for (g, rq) in right_q.iter().enumerate() {
             for j in 0..k {
@@ -160,11 +160,11 @@ impl System {
     fn back_substitute(
         &self,
         program: &Program,
-        point: &Point,
+        point: &Iterate,
         residual: &Residual,
         products: &Products,
         beta: &[f64],
-        d: &mut Point,
+        d: &mut Iterate,
     ) {
         let k = program.k;
         let mut charge = vec![0.0; k];

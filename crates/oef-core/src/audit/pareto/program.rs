@@ -1,23 +1,23 @@
 //! A primal-dual interior-point method for the exchange program.
 //!
 //! Unknowns: amounts x_ij, surplus r_i over the floor, spare capacity z_j, spare demand y_i, and their
-//! duals v_ij, l_i = s_i - c_i, p_j, q_i. Everything is scaled: types to capacity 1, each party's
+//! duals v_ij, l_i = s_i - c_i, p_j, q_i. Everything is scaled: types to capacity 1, each trader's
 //! values to at most 1 (c_i is what this unit counts in the objective, at most 1). In the Newton
 //! system each s_i and each q_i is eliminated on its own, and a k x k system in the prices remains:
-//! one iteration takes O(n k^2), so a hundred thousand parties are no obstacle.
+//! one iteration takes O(n k^2), so a hundred thousand traders are no obstacle.
 
 use super::exchange::Exchange;
 use super::newton::{Products, System};
 
 /// What the program answers, unchecked.
 pub(super) struct Answer {
-    /// Amounts per party and type.
+    /// Amounts per trader and type.
     pub amounts: Vec<f64>,
     /// Price per type.
     pub prices: Vec<f64>,
 }
 
-/// Work of one iteration (parties times types squared) up to which the program is tried: 25,000 tenants
+/// Work of one iteration (traders times types squared) up to which the program is tried: 25,000 tenants
 /// with ten types take two to three seconds in all, and an audit should not take longer than the
 /// answer. Beyond it the audit reports the bound that prices prove, and a gain that needs no program.
 const WORK_MAX: usize = 2_500_000;
@@ -36,12 +36,12 @@ const DUST: f64 = 1e-11;
 /// Whether the program is small enough to be tried.
 pub(super) fn fits(exchange: &Exchange) -> bool {
     let k = exchange.types.len();
-    exchange.parties().saturating_mul(k * k) <= WORK_MAX
+    exchange.traders().saturating_mul(k * k) <= WORK_MAX
 }
 
 /// Solves the program from a start near the given prices (any will do).
 pub(super) fn solve(exchange: &Exchange, prices: &[f64]) -> Option<Answer> {
-    if exchange.parties() == 0 || exchange.types.is_empty() {
+    if exchange.traders() == 0 || exchange.types.is_empty() {
         return None;
     }
     let program = Program::new(exchange);
@@ -80,14 +80,14 @@ pub(super) fn solve(exchange: &Exchange, prices: &[f64]) -> Option<Answer> {
 /// The scaled program.
 pub(super) struct Program {
     pub k: usize,
-    /// Scaled values, 0 where a party cannot use a type.
+    /// Scaled values, 0 where a trader cannot use a type.
     pub w: Vec<f64>,
     pub floor: Vec<f64>,
-    /// What one scaled unit of each party's throughput counts, at most 1.
+    /// What one scaled unit of each trader's throughput counts, at most 1.
     pub c: Vec<f64>,
     /// One unit of the objective in throughput.
     pub unit: f64,
-    /// Where each party's demand is in the list of demands.
+    /// Where each trader's demand is in the list of demands.
     pub limit: Vec<Option<usize>>,
     pub demand: Vec<f64>,
     /// What a (scaled) type counts against each (scaled) demand.
@@ -96,7 +96,7 @@ pub(super) struct Program {
 
 /// An iterate: primal x, r, z, y and dual v, l, p, q; also a direction.
 #[derive(Clone)]
-pub(super) struct Point {
+pub(super) struct Iterate {
     pub x: Vec<f64>,
     pub v: Vec<f64>,
     pub r: Vec<f64>,
@@ -130,7 +130,7 @@ impl Residual {
 impl Program {
     fn new(exchange: &Exchange) -> Self {
         let k = exchange.types.len();
-        let n = exchange.parties();
+        let n = exchange.traders();
         let mut w = exchange.value.clone();
         let (mut floor, mut c) = (exchange.floor.clone(), vec![0.0; n]);
         for i in 0..n {
@@ -168,13 +168,13 @@ impl Program {
         i * self.k..(i + 1) * self.k
     }
 
-    fn charge(&self, point: &Point, i: usize, j: usize) -> f64 {
+    fn charge(&self, point: &Iterate, i: usize, j: usize) -> f64 {
         point.p[j] + self.limit[i].map_or(0.0, |g| self.a[g * self.k + j] * point.q[g])
     }
 
-    /// A strictly dual feasible start: prices three times those that make every party's rate at least
+    /// A strictly dual feasible start: prices three times those that make every trader's rate at least
     /// 1, rates at half of what the prices allow; the primal side perfectly centred on it.
-    fn start(&self, exchange: &Exchange, prices: &[f64]) -> Point {
+    fn start(&self, exchange: &Exchange, prices: &[f64]) -> Iterate {
         let (k, n) = (self.k, self.c.len());
         let scaled = |j: usize| prices.get(j).map_or(0.0, |p| p * exchange.capacity[j] / self.unit);
         let greatest: Vec<f64> = (0..k)
@@ -192,7 +192,7 @@ impl Program {
         let mu = p.iter().sum::<f64>() / (n * k) as f64;
         let y: Vec<f64> = self.demand.iter().map(|d| 0.5 * d).collect();
         let q: Vec<f64> = y.iter().map(|y| mu / y).collect();
-        let mut point = Point {
+        let mut point = Iterate {
             x: vec![0.0; n * k],
             v: vec![1.0; n * k],
             r: vec![0.0; n],
@@ -220,7 +220,7 @@ impl Program {
         point
     }
 
-    fn residual(&self, point: &Point) -> Residual {
+    fn residual(&self, point: &Iterate) -> Residual {
         let k = self.k;
         let mut capacity: Vec<f64> = point.z.iter().map(|z| z - 1.0).collect();
         let mut demand: Vec<f64> = point.y.iter().zip(&self.demand).map(|(y, d)| y - d).collect();
@@ -275,7 +275,7 @@ impl Program {
     }
 
     /// One predictor-corrector step; false when no step can be made.
-    fn step(&self, point: &mut Point, residual: &Residual) -> bool {
+    fn step(&self, point: &mut Iterate, residual: &Residual) -> bool {
         let Some(system) = System::new(self, point) else { return false };
         let predictor = system.direction(self, point, residual, &wanted(point, 0.0, None));
         let (primal, dual) = lengths(point, &predictor);
@@ -303,7 +303,7 @@ impl Program {
 
     /// Moves the primal side onto its equations, each amount in proportion to itself, so that what is
     /// nothing stays nothing: the Newton steps lose digits as the complementarity vanishes.
-    fn polish(&self, point: &mut Point) {
+    fn polish(&self, point: &mut Iterate) {
         let ones = |of: &[f64]| vec![1.0; of.len()];
         (point.v, point.l) = (ones(&point.v), ones(&point.l));
         (point.p, point.q) = (ones(&point.p), ones(&point.q));
@@ -342,12 +342,12 @@ fn worse(a: f64, b: f64) -> f64 {
 
 /// The changes of the products x v, r l, z p, y q towards `target`, less the second-order terms of a
 /// direction that was tried before.
-fn wanted(point: &Point, target: f64, before: Option<&Point>) -> Products {
+fn wanted(point: &Iterate, target: f64, before: Option<&Iterate>) -> Products {
     let change = |a: &[f64], b: &[f64], da: Option<&[f64]>, db: Option<&[f64]>| -> Vec<f64> {
         let second = |at: usize| da.zip(db).map_or(0.0, |(da, db)| da[at] * db[at]);
         (0..a.len()).map(|at| target - a[at] * b[at] - second(at)).collect()
     };
-    let old = |f: fn(&Point) -> &[f64]| before.map(f);
+    let old = |f: fn(&Iterate) -> &[f64]| before.map(f);
     Products {
         x: change(&point.x, &point.v, old(|b| &b.x), old(|b| &b.v)),
         r: change(&point.r, &point.l, old(|b| &b.r), old(|b| &b.l)),
@@ -372,7 +372,7 @@ const STEP_BACK: f64 = 0.9995;
 const STEP_MIN: f64 = 1e-9;
 
 /// The longest primal and dual steps, up to 1 after stepping back, that stay in the interior.
-fn lengths(point: &Point, d: &Point) -> (f64, f64) {
+fn lengths(point: &Iterate, d: &Iterate) -> (f64, f64) {
     let longest = |at: &[f64], by: &[f64]| {
         at.iter().zip(by).filter(|(_, d)| **d < 0.0).map(|(a, d)| -a / d).fold(LONGEST, f64::min)
     };
@@ -388,7 +388,7 @@ fn lengths(point: &Point, d: &Point) -> (f64, f64) {
 const LONGEST: f64 = 1.0 / STEP_BACK;
 
 /// The mean complementarity after a step.
-fn mean_after(point: &Point, d: &Point, primal: f64, dual: f64) -> f64 {
+fn mean_after(point: &Iterate, d: &Iterate, primal: f64, dual: f64) -> f64 {
     let (primal, dual) = (primal.min(1.0), dual.min(1.0));
     let pairs = [
         (&point.x, &d.x, &point.v, &d.v),
@@ -408,7 +408,7 @@ fn mean_after(point: &Point, d: &Point, primal: f64, dual: f64) -> f64 {
     sum / count.max(1) as f64
 }
 
-fn advance(point: &mut Point, d: &Point, primal: f64, dual: f64) {
+fn advance(point: &mut Iterate, d: &Iterate, primal: f64, dual: f64) {
     let walk = |at: &mut [f64], by: &[f64], step: f64| {
         at.iter_mut().zip(by).for_each(|(a, d)| *a += step * d);
     };

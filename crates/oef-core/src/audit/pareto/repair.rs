@@ -19,7 +19,7 @@ pub(super) fn repair(exchange: &Exchange, amounts: &[f64]) -> Vec<f64> {
             x.iter_mut().skip(j).step_by(k).for_each(|a| *a *= factor);
         }
     }
-    let mut room = vec![f64::INFINITY; exchange.parties()];
+    let mut room = vec![f64::INFINITY; exchange.traders()];
     for (i, bundle) in x.chunks_exact_mut(k.max(1)).enumerate() {
         let Some(demand) = exchange.demand[i] else { continue };
         let used: f64 = bundle.iter().sum();
@@ -35,11 +35,11 @@ pub(super) fn repair(exchange: &Exchange, amounts: &[f64]) -> Vec<f64> {
 /// A part of a type's capacity that is no answer but what an interior point keeps off the boundary.
 const DUST: f64 = 1e-11;
 
-/// Every party below its floor takes GPUs from the parties with the largest surplus, of the type that
+/// Every trader below its floor takes GPUs from the traders with the largest surplus, of the type that
 /// costs the giver least; if it holds as many as it can use, it gives a slower one back for each.
 fn give_to_the_short(exchange: &Exchange, x: &mut [f64], room: &[f64]) {
     let k = exchange.types.len();
-    let n = exchange.parties();
+    let n = exchange.traders();
     let mut surplus: Vec<f64> =
         (0..n).map(|i| throughput(exchange, i, &x[i * k..][..k]) - exchange.floor[i]).collect();
     let mut givers: Vec<usize> = (0..n).filter(|&i| surplus[i] > 0.0).collect();
@@ -79,8 +79,8 @@ fn give_to_the_short(exchange: &Exchange, x: &mut [f64], room: &[f64]) {
     }
 }
 
-/// What a party may take from a giver: a GPU of a type, for nothing or for a slower one in return. First
-/// what costs the giver least for what the party gains.
+/// What a trader may take from a giver: a GPU of a type, for nothing or for a slower one in return. First
+/// what costs the giver least for what the trader gains.
 fn offers(mine: &[f64], theirs: &[f64]) -> Vec<(Option<usize>, usize)> {
     let types = 0..mine.len();
     let returned = || std::iter::once(None).chain(types.clone().map(Some));
@@ -98,9 +98,9 @@ fn offers(mine: &[f64], theirs: &[f64]) -> Vec<(Option<usize>, usize)> {
     offers.into_iter().map(|(_, from, to)| (from, to)).collect()
 }
 
-/// The parties with the largest surplus suffice for what rounding leaves short.
+/// The traders with the largest surplus suffice for what rounding leaves short.
 const GIVERS_MAX: usize = 32;
 
-fn throughput(exchange: &Exchange, party: usize, x: &[f64]) -> f64 {
-    exchange.values_of(party).iter().zip(x).map(|(w, a)| w * a).sum()
+fn throughput(exchange: &Exchange, trader: usize, x: &[f64]) -> f64 {
+    exchange.values_of(trader).iter().zip(x).map(|(w, a)| w * a).sum()
 }

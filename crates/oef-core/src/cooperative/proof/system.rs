@@ -1,6 +1,6 @@
 //! The equations of a group's multipliers, solved by steps that are small relative to them.
 
-use super::{Draft, Group};
+use super::{Draft, SharedBundle};
 use crate::cooperative::data::Data;
 use crate::cooperative::multipliers::{Envy, Multipliers};
 use crate::linalg::{Cholesky, dot, is_definite};
@@ -57,7 +57,7 @@ pub(super) struct Equation {
 
 pub(super) struct System<'a> {
     pub data: &'a Data<'a>,
-    pub group: &'a Group<'a>,
+    pub group: &'a SharedBundle<'a>,
     pub price: &'a [f64],
     pub pairs: Vec<Pair>,
     pub equations: Vec<Equation>,
@@ -89,7 +89,12 @@ pub(super) enum Seed {
 }
 
 impl<'a> System<'a> {
-    pub fn new(data: &'a Data<'a>, group: &'a Group<'a>, price: &'a [f64], seed: Seed) -> Self {
+    pub fn new(
+        data: &'a Data<'a>,
+        group: &'a SharedBundle<'a>,
+        price: &'a [f64],
+        seed: Seed,
+    ) -> Self {
         let (g, k) = (group.members.len(), data.k);
         let mut equations = Vec::new();
         let mut at = vec![None; g * k];
@@ -110,7 +115,7 @@ impl<'a> System<'a> {
 
     pub fn resume(
         data: &'a Data<'a>,
-        group: &'a Group<'a>,
+        group: &'a SharedBundle<'a>,
         price: &'a [f64],
         draft: Draft,
     ) -> Self {

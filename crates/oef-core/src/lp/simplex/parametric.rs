@@ -9,7 +9,7 @@
 
 mod image;
 
-use super::{COARSE, LpError, Place, Simplex};
+use super::{COARSE, LpError, Place, STOP_EVERY, Simplex};
 use image::{Image, Rows};
 
 /// What is missing is moved out of the way this many times, and a little more that differs from one
@@ -98,6 +98,9 @@ impl Simplex {
     /// checked by [`Self::arrive`].
     pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
+        if stop() {
+            return Err(LpError::Stopped);
+        }
         self.tolerance = COARSE;
         if !self.factored {
             self.refactor();
@@ -107,7 +110,8 @@ impl Simplex {
             return Err(LpError::NotConverged);
         }
         let mut ties = 0;
-        let limit = self.pivots + pivots_max;
+        let first = self.pivots;
+        let limit = first + pivots_max;
         loop {
             if self.factors.is_stale() {
                 self.refactor();
@@ -120,7 +124,7 @@ impl Simplex {
             if ties > TIES_MAX || self.pivots >= limit {
                 return Err(LpError::NotConverged);
             }
-            if self.pivots.is_multiple_of(32) && stop() {
+            if (self.pivots - first).is_multiple_of(STOP_EVERY) && stop() {
                 return Err(LpError::Stopped);
             }
             path.mu = mu.min(path.mu);

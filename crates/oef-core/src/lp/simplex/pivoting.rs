@@ -6,7 +6,11 @@ impl Simplex {
     /// The entering variable and whether it rises.
     pub(super) fn price(&mut self, infeasible: bool, by_index: bool) -> Option<(usize, bool)> {
         let mut y: Vec<f64> = if infeasible {
-            self.basis.iter().zip(&self.basic_value).map(|(&v, &x)| self.urge(v, x)).collect()
+            self.basis
+                .iter()
+                .zip(&self.basic_value)
+                .map(|(&v, &x)| self.phase_one_cost(v, x))
+                .collect()
         } else {
             self.basis.iter().map(|&v| self.cost_of(v) + self.perturbation_of(v)).collect()
         };
@@ -18,33 +22,35 @@ impl Simplex {
             if matches!(place, Place::Basic(_)) {
                 continue;
             }
-            let (reduced, scale) = self.reduced_cost(v, &y, infeasible);
+            let reduced = self.reduced(v, &y, infeasible);
             let wants = match place {
                 Place::Lower => reduced > 0.0,
                 Place::Upper => reduced < 0.0,
                 _ => true,
             };
-            if !wants || reduced.abs() <= self.tolerance.optimal * scale {
+            // What takes longer to see comes last.
+            let merit = reduced.abs();
+            if !wants
+                || merit <= best_merit
+                || merit <= self.tolerance.optimal * self.terms(v, &y, infeasible)
+            {
                 continue;
             }
             let (lower, upper) = self.bounds(v);
             if lower == upper {
                 continue;
             }
+            best_merit = merit;
+            best = Some((v, reduced > 0.0));
             if by_index {
-                return Some((v, reduced > 0.0));
-            }
-            let merit = reduced.abs();
-            if merit > best_merit {
-                best_merit = merit;
-                best = Some((v, reduced > 0.0));
+                break;
             }
         }
         best
     }
 
     /// In phase one: the direction in which a basic variable should move.
-    pub(super) fn urge(&self, v: usize, x: f64) -> f64 {
+    pub(super) fn phase_one_cost(&self, v: usize, x: f64) -> f64 {
         let (lower, upper) = self.bounds(v);
         if x < lower - self.slack(lower) {
             1.0
@@ -57,15 +63,21 @@ impl Simplex {
 
     /// Reduced cost of a nonbasic variable, and the size of the terms it came from.
     pub(super) fn reduced_cost(&self, v: usize, y: &[f64], infeasible: bool) -> (f64, f64) {
-        let own = if infeasible { 0.0 } else { self.cost_of(v) + self.perturbation_of(v) };
-        let mut sum = own;
-        let mut scale = own.abs().max(self.tolerance.least_term);
-        for &(row, a) in column(self.data(), &self.logical, v) {
-            let term = a * y[row];
-            sum -= term;
-            scale = scale.max(term.abs());
-        }
-        (sum, scale)
+        (self.reduced(v, y, infeasible), self.terms(v, y, infeasible))
+    }
+
+    fn reduced(&self, v: usize, y: &[f64], infeasible: bool) -> f64 {
+        let own = self.own_cost(v, infeasible);
+        self.column(v).iter().fold(own, |sum, &(row, a)| sum - a * y[row])
+    }
+
+    fn terms(&self, v: usize, y: &[f64], infeasible: bool) -> f64 {
+        let own = self.own_cost(v, infeasible).abs().max(self.tolerance.least_term);
+        self.column(v).iter().fold(own, |most, &(row, a)| most.max((a * y[row]).abs()))
+    }
+
+    fn own_cost(&self, v: usize, infeasible: bool) -> f64 {
+        if infeasible { 0.0 } else { self.cost_of(v) + self.perturbation_of(v) }
     }
 
     /// Moves the entering variable as far as the basis allows, and pivots. Returns the step.

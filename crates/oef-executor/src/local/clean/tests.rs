@@ -1,13 +1,19 @@
 //! Copies of checkpoints that nobody needs are removed, and no others.
 
 use super::*;
-use crate::checkpoints::{CheckpointConfig, Keeping};
-use crate::device::{Device, DeviceKind};
+use crate::checkpoints::{CheckpointConfig, Keeping, Transport};
+use crate::device::{Device, DeviceId, DeviceKind};
 use crate::event::Progress;
+use crate::executor::Executor as _;
+use crate::launch::Launch;
+use crate::local::site::{Fate, Site};
 use crate::local::{LocalConfig, LocalExecutor};
-use crate::records::{Durability, write_json};
+use crate::order::Order;
+use crate::records::{Durability, RunFolder, write_json};
 use crate::testing::launch;
+use crate::users::User;
 use oef_sched::Generation;
+use std::sync::mpsc;
 
 /// Two hosts, and one job that has moved from `a` to `b`.
 struct Scene {
@@ -23,13 +29,17 @@ impl Scene {
     }
 
     fn open(&self) -> LocalExecutor {
+        LocalExecutor::open(self.config()).expect("an executor")
+    }
+
+    fn config(&self) -> LocalConfig {
         let device = |host: &str| Device {
             host: host.into(),
             index: 0,
             gpu_type: "g".into(),
             kind: DeviceKind::Emulated,
         };
-        let executor = LocalExecutor::open(LocalConfig {
+        LocalConfig {
             dir: self.home.path().into(),
             runner: Vec::new(),
             devices: vec![device("a"), device("b")],
@@ -41,8 +51,7 @@ impl Scene {
             },
             isolation: Default::default(),
             read_gpus_every: Default::default(),
-        });
-        executor.expect("an executor")
+        }
     }
 
     fn copy(&self, host: &str, name: &str) {
@@ -85,7 +94,7 @@ impl Scene {
         inner.trash().iter().for_each(|path| remove_trash(path));
         let mut left = Vec::new();
         for host in ["a", "b"] {
-            for entry in fs::read_dir(inner.places.host_dir(host)).expect("there").flatten() {
+            for entry in fs::read_dir(inner.locations.host_dir(host)).expect("there").flatten() {
                 left.push(format!("{host}/{}", entry.file_name().to_string_lossy()));
             }
         }
@@ -157,4 +166,73 @@ fn what_nobody_knows_stays_for_a_while() {
         fs::File::open(path).and_then(|file| file.set_modified(old)).expect("set");
     }
     assert_eq!(scene.left(&[]), ["a/7", "a/notes", "b/7"]);
+}
+
+/// A cluster on which nothing runs, and which does not come back from removing the copies of job 1 before it may.
+#[derive(Debug)]
+struct Hanging(Mutex<mpsc::Receiver<()>>);
+
+impl Site for Hanging {
+    fn user(&self, _: &Launch) -> Result<Option<User>, String> {
+        Ok(None)
+    }
+
+    fn devices(&self, _: &[DeviceId]) -> Result<Result<Vec<Device>, String>, ExecutorError> {
+        Ok(Err("there are none".into()))
+    }
+
+    fn hosts(&self) -> BTreeSet<String> {
+        ["a".to_string()].into()
+    }
+
+    fn complete(&self, _: &mut RunSpec, _: &Launch) {}
+
+    fn spawn(&self, _: &RunFolder, _: &dyn Fn() -> bool) -> Result<(), ExecutorError> {
+        Ok(())
+    }
+
+    fn stop(&self, _: &RunFolder) {}
+
+    fn fate(&self, _: &RunFolder, _: Instant, _: bool) -> Fate {
+        Fate::Alive
+    }
+
+    fn kill_unheld(&self, _: &BTreeSet<(JobId, Generation)>) {}
+
+    fn kill(&self, _: &RunFolder) {}
+
+    fn remove_copies(&self, spec: &RunSpec, _: &str, _: &Path) -> Result<(), ExecutorError> {
+        if spec.job == JobId(1) {
+            let _ = self.0.lock().expect("alone").recv();
+        }
+        Ok(())
+    }
+
+    fn forget(&self, _: JobId, _: Generation) {}
+}
+
+#[test]
+fn a_job_whose_disk_hangs_keeps_no_other_from_being_forgotten() {
+    let scene = Scene::new();
+    [1, 2].iter().for_each(|job| scene.start(*job, 1, "a", Some(10), 100.0));
+    let (go_on, waits) = mpsc::channel();
+    let config = LocalConfig {
+        checkpoints: CheckpointConfig { transport: Transport::Ssh, ..scene.config().checkpoints },
+        ..scene.config()
+    };
+    let site: Arc<dyn Site> = Arc::new(Hanging(Mutex::new(waits)));
+    let executor = LocalExecutor::open_at(config, Some(site)).expect("an executor");
+    [1, 2].iter().for_each(|job| executor.order(Order::Forget(JobId(*job))));
+    let is_there = |job| executor.inner().runs.job(JobId(job)).path().exists();
+    let began = Instant::now();
+    let until_gone = |job| {
+        while is_there(job) {
+            assert!(began.elapsed() < Duration::from_secs(60), "job {job} is still there");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until_gone(2);
+    assert!(is_there(1), "its copies are still being removed");
+    go_on.send(()).expect("it waits");
+    until_gone(1);
 }

@@ -3,7 +3,7 @@
 use super::load::Load;
 use oef_report::format::{bytes, duration};
 use oef_sim::engine::Quantiles;
-use oef_terminal::document::{VERSION, finite};
+use oef_terminal::document::Document;
 use oef_terminal::mark::Mark;
 use oef_terminal::table::{Cell, Table};
 use serde::Serialize;
@@ -106,44 +106,23 @@ pub fn render(figures: &Figures) -> String {
     table.render() + legend + reason.as_deref().unwrap_or_default()
 }
 
-/// The benchmark for machines.
-#[derive(Debug, Serialize)]
-pub struct BenchDaemonDocument {
-    version: u32,
-    rate: u32,
-    seconds: f64,
-    achieved_per_second: f64,
-    refused: u32,
-    submission_p50: f64,
-    submission_p99: f64,
-    question_p99: f64,
-    acknowledged: usize,
-    missing: usize,
-    queued: u32,
-    page_p99: f64,
-    memory_bytes: Option<u64>,
-    restart_seconds: f64,
-}
-
-impl BenchDaemonDocument {
-    /// The document of all figures.
-    pub fn new(figures: &Figures) -> Self {
-        let load = &figures.load;
-        BenchDaemonDocument {
-            version: VERSION,
-            rate: figures.rate,
-            seconds: finite(load.seconds),
-            achieved_per_second: finite(figures.achieved()),
-            refused: load.refused,
-            submission_p50: finite(Quantiles::of(&load.submissions).p50),
-            submission_p99: finite(Quantiles::of(&load.submissions).p99),
-            question_p99: finite(Quantiles::of(&load.questions).p99),
-            acknowledged: load.acknowledged.len(),
-            missing: figures.missing,
-            queued: figures.queued,
-            page_p99: finite(Quantiles::of(&figures.pages).p99),
-            memory_bytes: figures.memory,
-            restart_seconds: finite(figures.restart),
-        }
-    }
+/// `oef bench daemon --json`
+pub fn document(figures: &Figures) -> impl Serialize {
+    let load = &figures.load;
+    let (submissions, questions) =
+        (Quantiles::of(&load.submissions), Quantiles::of(&load.questions));
+    Document::whole()
+        .with("rate", figures.rate)
+        .number("seconds", load.seconds)
+        .number("achieved_per_second", figures.achieved())
+        .with("refused", load.refused)
+        .number("submission_p50", submissions.p50)
+        .number("submission_p99", submissions.p99)
+        .number("question_p99", questions.p99)
+        .with("acknowledged", load.acknowledged.len())
+        .with("missing", figures.missing)
+        .with("queued", figures.queued)
+        .number("page_p99", Quantiles::of(&figures.pages).p99)
+        .with("memory_bytes", figures.memory)
+        .number("restart_seconds", figures.restart)
 }

@@ -3,7 +3,7 @@
 use super::args::BenchDaemonArgs;
 use super::host::{Host, trouble};
 use super::load;
-use super::report::{self, BenchDaemonDocument, Figures};
+use super::report::{self, Figures};
 use oef_api::client::Client;
 use oef_api::types::{JobState, JobsQuery};
 use oef_terminal::progress::Progress;
@@ -53,7 +53,7 @@ pub fn run(args: &BenchDaemonArgs, printer: &Printer) -> Result<Exit, Failure> {
         let found = waiting(&host.client()?)?;
         figures.missing += usize::try_from(queued.saturating_sub(found)).unwrap_or(usize::MAX);
     }
-    printer.show(args.json, || BenchDaemonDocument::new(&figures), || report::render(&figures))
+    printer.show(args.json, || report::document(&figures), || report::render(&figures))
 }
 
 /// How many acknowledged jobs the daemon does not know.

@@ -4,7 +4,7 @@ use super::cases::{Bar, Case, Work};
 use super::measure::CaseTimes;
 use super::reference::Reference;
 use oef_report::format::{duration, percent};
-use oef_terminal::document::{VERSION, finite, gap, status_word};
+use oef_terminal::document::{Document, finite, gap, status_word};
 use oef_terminal::mark::Mark;
 use oef_terminal::table::{Cell, Table};
 use owo_colors::Style;
@@ -124,84 +124,45 @@ fn rows(line: &Line, measured: &CaseTimes) -> Vec<Vec<Cell>> {
 }
 
 /// The benchmark for machines.
-#[derive(Debug, Serialize)]
-pub struct BenchDocument {
-    version: u32,
-    seed: u64,
-    repeat: u32,
-    cases: Vec<CaseDocument>,
+/// `oef bench shares --json`
+pub fn document(seed: u64, repeat: u32, lines: &[Line]) -> impl Serialize {
+    let whole = Document::whole().with("seed", seed).with("repeat", repeat);
+    whole.list("cases", lines.iter().map(case))
 }
 
-#[derive(Debug, Serialize)]
-struct CaseDocument {
-    case: &'static str,
-    mechanism: &'static str,
-    tenants: usize,
-    profiles: usize,
-    types: usize,
-    time_limit: Option<f64>,
-    seconds: Option<f64>,
-    seconds_min: Option<f64>,
-    seconds_max: Option<f64>,
-    status: Option<&'static str>,
-    method: Option<String>,
-    gap: Option<f64>,
-    total: Option<f64>,
-    worst_envy: Option<f64>,
-    error: Option<String>,
-    references: Vec<ReferenceDocument>,
-    bar: String,
-    cleared: Option<bool>,
-}
-
-#[derive(Debug, Serialize)]
-struct ReferenceDocument {
-    name: &'static str,
-    seconds: f64,
-    ratio: Option<f64>,
-    total: Option<f64>,
-    difference: Option<f64>,
-    tenants_differ: Option<f64>,
-}
-
-impl BenchDocument {
-    /// The document of all lines.
-    pub fn new(seed: u64, repeat: u32, lines: &[Line]) -> Self {
-        BenchDocument { version: VERSION, seed, repeat, cases: lines.iter().map(case).collect() }
-    }
-}
-
-fn case(line: &Line) -> CaseDocument {
-    let measured = line.result.as_ref().ok();
-    let references = line.references.iter().map(|r| ReferenceDocument {
-        name: r.name,
-        seconds: r.seconds,
-        ratio: measured.map(|m| finite(r.seconds / m.median())),
-        total: r.total,
-        difference: measured.and_then(|m| r.total.map(|t| finite((t - m.total).abs() / m.total))),
-        tenants_differ: r.tenants_differ.map(finite),
+fn case(line: &Line) -> impl Serialize {
+    let (case, measured) = (&line.case, line.result.as_ref().ok());
+    let references = line.references.iter().map(|r| {
+        let apart = |m: &CaseTimes| Some(finite((r.total? - m.total).abs() / m.total));
+        Document::part()
+            .with("name", r.name)
+            .with("seconds", r.seconds)
+            .with("ratio", measured.map(|m| finite(r.seconds / m.median())))
+            .with("total", r.total)
+            .with("difference", measured.and_then(apart))
+            .with("tenants_differ", r.tenants_differ.map(finite))
     });
-    CaseDocument {
-        case: line.case.name,
-        mechanism: line.case.mechanism.name(),
-        tenants: line.case.tenants,
-        profiles: line.case.profiles,
-        types: super::instances::TYPES,
-        time_limit: match line.case.work {
-            Work::Limited(limit) => Some(limit.as_secs_f64()),
-            _ => None,
-        },
-        seconds: measured.map(CaseTimes::median),
-        seconds_min: measured.and_then(|m| m.seconds.first().copied()),
-        seconds_max: measured.and_then(|m| m.seconds.last().copied()),
-        status: measured.map(|m| status_word(m.outcome.solver.status)),
-        method: measured.map(|m| m.outcome.solver.method.to_string()),
-        gap: measured.map(|m| gap(m.outcome.solver.gap)),
-        total: measured.map(|m| finite(m.total)),
-        worst_envy: measured.and_then(|m| m.worst_envy).map(finite),
-        error: line.result.as_ref().err().cloned(),
-        references: references.collect(),
-        bar: bar_text(&line.case),
-        cleared: line.cleared(),
-    }
+    let time_limit = match case.work {
+        Work::Limited(limit) => Some(limit.as_secs_f64()),
+        _ => None,
+    };
+    Document::part()
+        .with("case", case.name)
+        .with("mechanism", case.mechanism.name())
+        .with("tenants", case.tenants)
+        .with("profiles", case.profiles)
+        .with("types", super::instances::TYPES)
+        .with("time_limit", time_limit)
+        .with("seconds", measured.map(CaseTimes::median))
+        .with("seconds_min", measured.and_then(|m| m.seconds.first()))
+        .with("seconds_max", measured.and_then(|m| m.seconds.last()))
+        .with("status", measured.map(|m| status_word(m.outcome.solver.status)))
+        .with("method", measured.map(|m| m.outcome.solver.method.to_string()))
+        .with("gap", measured.map(|m| gap(m.outcome.solver.gap)))
+        .with("total", measured.map(|m| finite(m.total)))
+        .with("worst_envy", measured.and_then(|m| m.worst_envy).map(finite))
+        .with("error", line.result.as_ref().err())
+        .list("references", references)
+        .with("bar", bar_text(case))
+        .with("cleared", line.cleared())
 }

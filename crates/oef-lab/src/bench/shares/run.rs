@@ -5,7 +5,7 @@ use super::cases::{self, Case, Work};
 use super::measure;
 use super::prototype::{self, Prototype};
 use super::reference::{self, Reference};
-use super::report::{self, BenchDocument, Line};
+use super::report::{self, Line};
 use super::warm_start;
 use crate::bench::choose::choose;
 use oef_core::{Mechanism, Problem};
@@ -29,7 +29,7 @@ pub fn run(args: &BenchSharesArgs, printer: &Printer) -> Result<Exit, Failure> {
     }
     printer.show(
         args.json,
-        || BenchDocument::new(args.seed, args.repeat, &lines),
+        || report::document(args.seed, args.repeat, &lines),
         || report::render(&lines),
     )?;
     Ok(Exit::Done)

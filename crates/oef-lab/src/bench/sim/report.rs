@@ -3,7 +3,7 @@
 use super::cases::{Bar, Case};
 use super::measure::CaseFigures;
 use oef_report::format::{self, duration, number};
-use oef_terminal::document::{VERSION, finite};
+use oef_terminal::document::Document;
 use oef_terminal::mark::Mark;
 use oef_terminal::table::{Cell, Table};
 use owo_colors::Style;
@@ -81,65 +81,31 @@ pub fn render(lines: &[Line]) -> String {
     table.render() + legend
 }
 
-/// The benchmark for machines.
-#[derive(Debug, Serialize)]
-pub struct BenchSimDocument {
-    version: u32,
-    seed: u64,
-    cases: Vec<CaseDocument>,
+/// `oef bench sim --json`
+pub fn document(seed: u64, lines: &[Line]) -> impl Serialize {
+    Document::whole().with("seed", seed).list("cases", lines.iter().map(case))
 }
 
-#[derive(Debug, Serialize)]
-struct CaseDocument {
-    case: &'static str,
-    about: &'static str,
-    origin: &'static str,
-    seconds: f64,
-    wall_seconds: f64,
-    rounds: u64,
-    rounds_per_second: f64,
-    peak_bytes: Option<u64>,
-    parts: Vec<PartDocument>,
-    reference: Option<&'static str>,
-    bar: String,
-    cleared: Option<bool>,
-}
-
-#[derive(Debug, Serialize)]
-struct PartDocument {
-    name: &'static str,
-    seconds: f64,
-    rounds: u64,
-    note: String,
-}
-
-impl BenchSimDocument {
-    /// The document of all lines.
-    pub fn new(seed: u64, lines: &[Line]) -> Self {
-        BenchSimDocument { version: VERSION, seed, cases: lines.iter().map(case).collect() }
-    }
-}
-
-fn case(line: &Line) -> CaseDocument {
-    let measured = &line.measured;
-    let parts = measured.parts.iter().map(|part| PartDocument {
-        name: part.name,
-        seconds: finite(part.seconds),
-        rounds: part.rounds,
-        note: part.note.clone(),
+fn case(line: &Line) -> impl Serialize {
+    let (case, measured) = (&line.case, &line.measured);
+    let parts = measured.parts.iter().map(|part| {
+        Document::part()
+            .with("name", part.name)
+            .number("seconds", part.seconds)
+            .with("rounds", part.rounds)
+            .with("note", &part.note)
     });
-    CaseDocument {
-        case: line.case.name,
-        about: line.case.about,
-        origin: measured.origin,
-        seconds: finite(measured.seconds),
-        wall_seconds: finite(measured.wall),
-        rounds: measured.rounds,
-        rounds_per_second: finite(line.rate()),
-        peak_bytes: measured.peak,
-        parts: parts.collect(),
-        reference: line.case.reference,
-        bar: bar_text(line.case.bar),
-        cleared: line.cleared(),
-    }
+    Document::part()
+        .with("case", case.name)
+        .with("about", case.about)
+        .with("origin", measured.origin)
+        .number("seconds", measured.seconds)
+        .number("wall_seconds", measured.wall)
+        .with("rounds", measured.rounds)
+        .number("rounds_per_second", line.rate())
+        .with("peak_bytes", measured.peak)
+        .list("parts", parts)
+        .with("reference", case.reference)
+        .with("bar", bar_text(case.bar))
+        .with("cleared", line.cleared())
 }

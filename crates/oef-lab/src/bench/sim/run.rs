@@ -3,7 +3,7 @@
 use super::args::BenchSimArgs;
 use super::cases;
 use super::measure::measure;
-use super::report::{self, BenchSimDocument, Line};
+use super::report::{self, Line};
 use crate::bench::choose::choose;
 use oef_terminal::progress::Progress;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
@@ -23,10 +23,6 @@ pub fn run(args: &BenchSimArgs, printer: &Printer) -> Result<Exit, Failure> {
         let _progress = Progress::start(printer, format!("measuring {}", case.name));
         lines.push(Line { case, measured: measure(&case, args)? });
     }
-    printer.show(
-        args.json,
-        || BenchSimDocument::new(args.seed, &lines),
-        || report::render(&lines),
-    )?;
+    printer.show(args.json, || report::document(args.seed, &lines), || report::render(&lines))?;
     Ok(Exit::Done)
 }

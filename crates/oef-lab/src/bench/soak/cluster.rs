@@ -183,7 +183,7 @@ impl Executor for Emulated {
                 }
             }
             Order::Retire(job) | Order::Forget(job) => drop(state.saved.remove(&job)),
-            Order::Keep { .. } => {}
+            Order::Keep { .. } | Order::EndTenant(_) => {}
         }
     }
 

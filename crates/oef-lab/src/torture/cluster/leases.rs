@@ -115,7 +115,7 @@ impl State {
                     }
                 }
             }
-            Order::Keep { .. } | Order::Retire(_) => {}
+            Order::Keep { .. } | Order::Retire(_) | Order::EndTenant(_) => {}
         }
     }
 

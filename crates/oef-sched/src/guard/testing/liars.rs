@@ -68,17 +68,20 @@ fn the_same_lie_told_again_is_not_believed() {
         lab.round(Policy::Replace);
         assert!(lab.round < 20);
     }
-    let again = lab.guard.told(super::lab::WORKLOAD, &[10.0, 40.0], Policy::Replace);
-    let (corrected, verdict) = again.expect("it is corrected");
-    let ratio = corrected.throughput[1] / corrected.throughput[0];
-    assert!((ratio - 2.0).abs() < 1e-6 && verdict.is_some(), "{corrected:?}");
+    let mut tell = |profile: [f64; 2], policy: Policy| {
+        let told = lab.guard.told_judgement(super::lab::WORKLOAD, &profile, policy);
+        lab.guard.settle_told(super::lab::WORKLOAD, &told);
+        (told.seen.map(|seen| seen.throughput[1] / seen.throughput[0]), told.verdict)
+    };
+    let (ratio, verdict) = tell([10.0, 40.0], Policy::Replace);
+    let ratio = ratio.expect("it is corrected");
+    assert!((ratio - 2.0).abs() < 1e-6 && verdict.is_some(), "{ratio}");
     // A little less of it is no accusation, and no gain either.
-    let again = lab.guard.told(super::lab::WORKLOAD, &[10.0, 22.0], Policy::Replace);
-    let (corrected, verdict) = again.expect("what was seen counts");
-    assert!((corrected.throughput[1] / corrected.throughput[0] - 2.0).abs() < 1e-6);
+    let (ratio, verdict) = tell([10.0, 22.0], Policy::Replace);
+    assert!((ratio.expect("what was seen counts") - 2.0).abs() < 1e-6);
     assert_eq!(verdict, None);
     // Where it is only reported, everybody is believed.
-    assert_eq!(lab.guard.told(super::lab::WORKLOAD, &[10.0, 40.0], Policy::Report), None);
+    assert_eq!(tell([10.0, 40.0], Policy::Report), (None, None));
 }
 
 #[test]

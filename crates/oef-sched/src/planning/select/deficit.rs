@@ -19,7 +19,7 @@
 
 use super::guaranteed::lent;
 use super::pick::{Pick, Types, count_types};
-use super::queue::{Held, Queues};
+use super::queue::{Queues, Running};
 use super::windows::{Draft, planned_out};
 use crate::ids::{NodeId, Slot, TenantKey, WorkloadKey};
 use crate::plan::Scope;
@@ -128,15 +128,15 @@ impl Eq for Claim {}
 /// The job that a workload would run next on a type.
 #[derive(Clone, Copy)]
 pub(super) enum Candidate {
-    Stay(Held),
+    Stay(Running),
     Start(Slot),
-    Move(Held),
+    Move(Running),
 }
 
 impl Candidate {
     pub(super) fn slot(self) -> Slot {
         match self {
-            Candidate::Stay(held) | Candidate::Move(held) => held.slot,
+            Candidate::Stay(running) | Candidate::Move(running) => running.slot,
             Candidate::Start(slot) => slot,
         }
     }
@@ -173,21 +173,21 @@ impl<'a> Selection<'a> {
             selection.limits.iter_mut().for_each(|rooms| rooms.charge_owned(state));
             selection.guarantees.iter_mut().for_each(|rooms| rooms.charge_owned(state));
         }
-        let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
+        let (mut running, mut stays) = (Vec::new(), vec![0; free.len()]);
         for &key in state.active_workloads() {
             let workload = &state.workloads()[key.0];
             if workload.waits == 0 && (reach == Scope::Fill || workload.placed.is_empty()) {
                 continue;
             }
-            held.clear();
+            running.clear();
             stays.fill(0);
             match reach {
                 Scope::Fill => (0..free.len()).for_each(|j| stays[j] = workload.used_on(j)),
-                Scope::Round => selection.sort_placed(key, &dropped, &mut held, &mut stays),
+                Scope::Round => selection.sort_placed(key, &dropped, &mut running, &mut stays),
             }
             let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
             let owed = (0..free.len()).map(|j| owed(j) - f64::from(stays[j]));
-            selection.queues.add(key, owed, &mut held);
+            selection.queues.add(key, owed, &mut running);
         }
         selection
     }
@@ -197,7 +197,7 @@ impl<'a> Selection<'a> {
         &mut self,
         key: WorkloadKey,
         dropped: &BTreeSet<Slot>,
-        held: &mut Vec<Held>,
+        running: &mut Vec<Running>,
         stays: &mut [u32],
     ) {
         let state = self.state;
@@ -207,7 +207,7 @@ impl<'a> Selection<'a> {
             let job = state.at(slot);
             let gpu = state.single_type(&lease.gpus);
             if !state.is_protected(slot) || dropped.contains(&slot) {
-                held.push(Held::new(state, slot, job, gpu.unwrap_or(types)));
+                running.push(Running::new(state, slot, job, gpu.unwrap_or(types)));
                 continue;
             }
             // Beyond its tenant's limit nobody is protected, except where an operator let jobs end.
@@ -217,7 +217,11 @@ impl<'a> Selection<'a> {
             match room.checked_sub(job.spec.workers).filter(|_| within) {
                 Some(left) => *room = left,
                 None if state.is_finishing(slot) => *room = room.saturating_sub(job.spec.workers),
-                None => continue,
+                // It may go on where there is room for it.
+                None => {
+                    running.push(Running::new(state, slot, job, gpu.unwrap_or(types)));
+                    continue;
+                }
             }
             self.charge_rooms(slot, &kinds);
             for &gpu in &lease.gpus {
@@ -242,7 +246,7 @@ impl<'a> Selection<'a> {
             if !self.grant_in_turn(claims.into()) {
                 return;
             }
-            in_play.retain(|&queue| self.queues.all[queue].held > 0);
+            in_play.retain(|&queue| self.queues.all[queue].running > 0);
         }
     }
 
@@ -310,10 +314,10 @@ impl<'a> Selection<'a> {
             return None;
         }
         let room = self.room_of(queue);
-        let mut held = self.queues.held(queue, gpu).filter(|held| held.workers <= room);
-        let held = held.next().copied().map(Candidate::Stay);
+        let mut running = self.queues.running(queue, gpu).filter(|running| running.workers <= room);
+        let running = running.next().copied().map(Candidate::Stay);
         let start = || self.queues.next_spanning(queue, room).map(|key| Candidate::Start(key.3));
-        let candidate = held.or_else(start)?;
+        let candidate = running.or_else(start)?;
         let slot = candidate.slot();
         let (state, workload) = (self.state, &self.state.workloads()[q.workload.0]);
         let job = state.at(slot);
@@ -341,9 +345,9 @@ impl<'a> Selection<'a> {
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
         let (workers, bonus) = match candidate {
-            Candidate::Stay(held) => (held.workers, self.state.stickiness_of(held.slot)),
+            Candidate::Stay(running) => (running.workers, self.state.stickiness_of(running.slot)),
             Candidate::Start(slot) => self.weigh_start(slot),
-            Candidate::Move(held) => (held.workers, 0.0),
+            Candidate::Move(running) => (running.workers, 0.0),
         };
         (f64::from(workers.max(1)), bonus)
     }
@@ -383,18 +387,20 @@ impl<'a> Selection<'a> {
                 self.open_to(job, gpu) >= job.spec.workers.min(self.free[gpu])
             }),
         };
-        if let Some(&held) =
-            queues.held(queue, gpu).find(|held| held.workers <= room && self.may_stay(held.slot))
+        if let Some(&running) = queues
+            .running(queue, gpu)
+            .find(|running| running.workers <= room && self.may_stay(running.slot))
         {
             let goes_first = waiting.is_some_and(|(priority, ..)| {
-                priority.0 > held.priority || (priority.0 == held.priority && held.had_its_turn)
+                priority.0 > running.priority
+                    || (priority.0 == running.priority && running.had_its_turn)
             });
             if !goes_first {
-                return Some(Candidate::Stay(held));
+                return Some(Candidate::Stay(running));
             }
         }
         let start = waiting.map(|key| Candidate::Start(key.3));
-        let lost = |h: &Held| h.gpu < self.free.len() && self.free[h.gpu] < h.workers;
+        let lost = |h: &Running| h.gpu < self.free.len() && self.free[h.gpu] < h.workers;
         start.or_else(|| queues.next_mover(queue, gpu, room, lost).map(Candidate::Move))
     }
 

@@ -3,7 +3,7 @@
 
 use super::deficit::{Claim, Selection};
 use super::pick::{Types, count_types};
-use super::queue::Held;
+use super::queue::Running;
 use crate::ids::Slot;
 use crate::job::Job;
 use crate::reason::StartReason;
@@ -47,9 +47,9 @@ impl Selection<'_> {
         }
         let workload = &self.state.workloads()[q.workload.0];
         let weight = self.state.counted_weight(workload.tenant);
-        let mut held = self.queues.all_held(queue).take(q.held as usize);
+        let mut running = self.queues.all_running(queue).take(q.running as usize);
         let sticks =
-            held.next().map_or(0.0, |h| f64::from(h.workers) * self.state.stickiness_of(h.slot));
+            running.next().map_or(0.0, |h| f64::from(h.workers) * self.state.stickiness_of(h.slot));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
         let had = workload.extra - debts + q.extra - sticks;
         Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
@@ -60,27 +60,27 @@ impl Selection<'_> {
         let stays = self.extra_stay(queue);
         let start = self.extra_start(queue);
         match (stays, start) {
-            (Some((held, _)), Some((priority, slot, gpu))) if priority > held.priority => {
+            (Some((running, _)), Some((priority, slot, gpu))) if priority > running.priority => {
                 Some((slot, Types::One(gpu), false))
             }
-            (Some((held, types)), _) => Some((held.slot, types, true)),
+            (Some((running, types)), _) => Some((running.slot, types, true)),
             (None, Some((_, slot, gpu))) => Some((slot, Types::One(gpu), false)),
             (None, None) => {
-                let mut lost = self.queues.all_held(queue);
+                let mut lost = self.queues.all_running(queue);
                 lost.find_map(|h| Some((h.slot, Types::One(self.fastest(h.slot)?), false)))
             }
         }
     }
 
     /// A running job that can stay where it is.
-    fn extra_stay(&self, queue: usize) -> Option<(Held, Types)> {
-        if self.queues.all[queue].held == 0 {
+    fn extra_stay(&self, queue: usize) -> Option<(Running, Types)> {
+        if self.queues.all[queue].running == 0 {
             return None;
         }
         let several = self.free.len();
         let stays = (0..=several).filter_map(|gpu| {
-            let mut held = self.queues.held(queue, gpu);
-            held.find_map(|h| {
+            let mut running = self.queues.running(queue, gpu);
+            running.find_map(|h| {
                 let types = match gpu == several {
                     true => Types::Many(count_types(self.state, h.slot)),
                     false => Types::One(gpu),
@@ -89,7 +89,7 @@ impl Selection<'_> {
                 (stays && self.may_stay(h.slot)).then_some((*h, types))
             })
         });
-        stays.min_by_key(|(held, _)| (Reverse(held.priority), held.ran, held.slot))
+        stays.min_by_key(|(running, _)| (Reverse(running.priority), running.ran, running.slot))
     }
 
     /// Whether a job runs on its types at all: its profile may have become known since it was started.
@@ -178,7 +178,7 @@ impl Selection<'_> {
         if let Some((key, counts)) = starts.min_by_key(|(key, _)| *key) {
             return Some((key.3, counts));
         }
-        let mut lost = self.queues.all_held(queue).filter(|h| h.workers > 1);
+        let mut lost = self.queues.all_running(queue).filter(|h| h.workers > 1);
         lost.find_map(|h| self.window(h.slot).map(|counts| (h.slot, counts)))
     }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// A running job that may stay or go.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
+pub(crate) struct Running {
     pub slot: Slot,
     /// The type of its GPUs; one beyond the last: several.
     pub gpu: usize,
@@ -28,10 +28,10 @@ pub(crate) struct Held {
     gone: bool,
 }
 
-impl Held {
+impl Running {
     pub fn new(state: &State, slot: Slot, job: &Job, gpu: usize) -> Self {
         let ran = state.running_for(job);
-        Held {
+        Running {
             slot,
             gpu,
             workers: job.spec.workers,
@@ -73,7 +73,7 @@ pub(crate) struct Queue {
     /// Jobs of it that are not yet picked.
     pub open: u32,
     /// Those of them that run.
-    pub held: u32,
+    pub running: u32,
 }
 
 /// All workloads of a selection with their jobs.
@@ -83,7 +83,7 @@ pub(crate) struct Queues<'a> {
     types: usize,
     pub all: Vec<Queue>,
     lines: Vec<Line<'a>>,
-    held: Vec<Held>,
+    running: Vec<Running>,
     /// By queue and type: where the running jobs stand.
     ranges: Vec<Range<usize>>,
     /// What each queue is owed of each type, with the share of the round and without what it was given.
@@ -102,7 +102,7 @@ impl<'a> Queues<'a> {
             types,
             all: Vec::with_capacity(most),
             lines: Vec::with_capacity(most),
-            held: Vec::new(),
+            running: Vec::new(),
             ranges: Vec::with_capacity(most * (types + 1)),
             owed: Vec::with_capacity(most * types),
             picked: vec![false; state.slots()],
@@ -115,21 +115,21 @@ impl<'a> Queues<'a> {
         &mut self,
         workload: WorkloadKey,
         owed: impl Iterator<Item = f64>,
-        held: &mut [Held],
+        running: &mut [Running],
     ) {
         let of = &self.state.workloads()[workload.0];
         let capacity = self.capacity(workload);
         self.owed.extend(owed);
-        held.sort_unstable_by_key(|h| (h.gpu, h.order()));
-        let mut rest = &*held;
+        running.sort_unstable_by_key(|h| (h.gpu, h.order()));
+        let mut rest = &*running;
         for gpu in 0..=self.types {
             let here = rest.iter().take_while(|h| h.gpu == gpu).count();
-            self.ranges.push(self.held.len()..self.held.len() + here);
-            self.held.extend(&rest[..here]);
+            self.ranges.push(self.running.len()..self.running.len() + here);
+            self.running.extend(&rest[..here]);
             rest = &rest[here..];
         }
         let first = self.lines.len();
-        let mut spans = held.last().is_some_and(|h| h.gpu == self.types);
+        let mut spans = running.last().is_some_and(|h| h.gpu == self.types);
         for class in of.classes.iter().filter(|_| of.waits > 0) {
             let mut rest = class.waiting.range(..);
             let Some(&head) = rest.next() else { continue };
@@ -137,8 +137,15 @@ impl<'a> Queues<'a> {
             spans |= spans_types;
             self.lines.push(Line { class, spans: spans_types, head: Some(head), rest });
         }
-        let (lines, held) = (first..self.lines.len(), held.len() as u32);
-        self.all.push(Queue { workload, lines, extra: 0.0, spans, open: of.waits + held, held });
+        let (lines, running) = (first..self.lines.len(), running.len() as u32);
+        self.all.push(Queue {
+            workload,
+            lines,
+            extra: 0.0,
+            spans,
+            open: of.waits + running,
+            running,
+        });
     }
 
     /// GPUs of each type that a gang of a workload could have at most.
@@ -171,13 +178,13 @@ impl<'a> Queues<'a> {
     }
 
     /// The running jobs on a type that are not yet picked, who should stay longest first.
-    pub fn held(&self, queue: usize, gpu: usize) -> impl DoubleEndedIterator<Item = &Held> {
-        self.held[self.ranges[queue * (self.types + 1) + gpu].clone()].iter().filter(|h| !h.gone)
+    pub fn running(&self, queue: usize, gpu: usize) -> impl DoubleEndedIterator<Item = &Running> {
+        self.running[self.ranges[queue * (self.types + 1) + gpu].clone()].iter().filter(|h| !h.gone)
     }
 
     /// The running jobs that are not yet picked.
-    pub fn all_held(&self, queue: usize) -> impl Iterator<Item = &Held> {
-        (0..=self.types).flat_map(move |gpu| self.held(queue, gpu))
+    pub fn all_running(&self, queue: usize) -> impl Iterator<Item = &Running> {
+        (0..=self.types).flat_map(move |gpu| self.running(queue, gpu))
     }
 
     /// The next waiting job of so many workers at most that may use a type and could fit there.
@@ -234,11 +241,11 @@ impl<'a> Queues<'a> {
         let q = &mut self.all[queue];
         self.picked[slot.0] = false;
         q.open += 1;
-        if let Some(at) = self.held.iter().position(|held| held.slot == slot) {
-            let range = &mut self.ranges[queue * (self.types + 1) + self.held[at].gpu];
+        if let Some(at) = self.running.iter().position(|running| running.slot == slot) {
+            let range = &mut self.ranges[queue * (self.types + 1) + self.running[at].gpu];
             range.start = range.start.min(at);
-            self.held[at].gone = false;
-            q.held += 1;
+            self.running[at].gone = false;
+            q.running += 1;
             return;
         }
         let (class, key) =
@@ -258,15 +265,15 @@ impl<'a> Queues<'a> {
         queue: usize,
         gpu: usize,
         room: u32,
-        lost: impl Fn(&Held) -> bool,
-    ) -> Option<Held> {
-        if self.all[queue].held == 0 {
+        lost: impl Fn(&Running) -> bool,
+    ) -> Option<Running> {
+        if self.all[queue].running == 0 {
             return None;
         }
         let state = self.state;
         let profile = &state.workloads()[self.all[queue].workload.0].profile;
         let capacity = state.cluster().capacity()[gpu].min(room);
-        let movers = self.all_held(queue).filter(|h| {
+        let movers = self.all_running(queue).filter(|h| {
             let now = || match h.gpu < self.types {
                 true => profile.on(h.gpu),
                 false => pace(state, h.slot),
@@ -289,15 +296,15 @@ impl<'a> Queues<'a> {
                 line.head = line.rest.next().copied();
             }
         }
-        if q.held == 0 {
+        if q.running == 0 {
             return;
         }
         for range in &mut self.ranges[queue * (self.types + 1)..][..=self.types] {
-            if let Some(held) = self.held[range.clone()].iter_mut().find(|h| h.slot == slot) {
-                held.gone = true;
-                q.held -= 1;
+            if let Some(running) = self.running[range.clone()].iter_mut().find(|h| h.slot == slot) {
+                running.gone = true;
+                q.running -= 1;
             }
-            while range.start < range.end && self.held[range.start].gone {
+            while range.start < range.end && self.running[range.start].gone {
                 range.start += 1;
             }
         }

@@ -98,7 +98,7 @@ impl Selection<'_> {
                 let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
                 let Some(gpu) = state.single_type(gpus) else { continue };
                 // Of one that stays for sure the GPUs are charged already.
-                if self.queues.held(queue, gpu).any(|held| held.slot == slot) {
+                if self.queues.running(queue, gpu).any(|running| running.slot == slot) {
                     wanted[gpu] += gpus.len() as f64;
                 }
                 self.fund(queue, gpu, slot, wanted[gpu]);
@@ -161,10 +161,10 @@ impl Selection<'_> {
         let mut urgent: Vec<Urgent> =
             lines.filter_map(|line| self.next_urgent(queue, line, reach, lowest)).collect();
         let least = lowest.get(&self.tenant_of(queue)).copied().unwrap_or(i32::MAX);
-        let held = self.queues.all_held(queue).filter(|held| held.priority > least);
-        urgent.extend(held.map(|held| {
-            let id = self.state.at(held.slot).spec.id;
-            let (priority, slot) = (Reverse(held.priority), held.slot);
+        let running = self.queues.all_running(queue).filter(|running| running.priority > least);
+        urgent.extend(running.map(|running| {
+            let id = self.state.at(running.slot).spec.id;
+            let (priority, slot) = (Reverse(running.priority), running.slot);
             Urgent { priority, waits: false, since: Time(0), id, slot, queue, line: None }
         }));
         urgent

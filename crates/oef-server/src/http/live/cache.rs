@@ -8,7 +8,7 @@ use crate::daemon::Daemon;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use oef_api::types::{Problem, Role};
+use oef_api::types::{ApiError, Role};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,7 @@ pub(super) async fn answer<Q, T>(
     Asks(app, caller, query): Asks<Q>,
     headers: &HeaderMap,
     what: &str,
-    ask: fn(&Daemon, &Caller, &Q) -> Result<T, Problem>,
+    ask: fn(&Daemon, &Caller, &Q) -> Result<T, ApiError>,
 ) -> Result<Response, Failure>
 where
     Q: Serialize + Send + 'static,

@@ -7,7 +7,6 @@ mod samples;
 pub(super) use cache::{Cache, takes_gzip};
 pub(super) use samples::{EVERY, Samples};
 
-use super::failure::panicked;
 use super::handler::*;
 use crate::daemon::Daemon;
 use axum::http::HeaderMap;
@@ -134,7 +133,9 @@ async fn scenario(
     Asks(app, caller, _): Asks,
     LargeBody(scenario): LargeBody<Scenario>,
 ) -> Answer<ScenarioAnswer> {
-    let _turn = app.inner.whatifs.acquire().await.map_err(|_| panicked())?;
-    let answer = app.aside(move |daemon| daemon.scenario(&caller, &scenario)).await;
+    let asker = caller.clone();
+    let ask =
+        move |daemon: &Daemon, gone: &dyn Fn() -> bool| daemon.scenario(&asker, &scenario, gone);
+    let answer = app.think(&caller, ask).await;
     answer.map(Json).map_err(|Failure(problem)| refused(problem))
 }

@@ -1,35 +1,34 @@
 //! Codes in links: each logs one browser in, once, within minutes.
 
+use super::fair::{Limits, make_room};
 use crate::secret;
-use oef_api::types::{LoginCode, Problem};
-use std::collections::HashMap;
+use oef_api::types::{ApiError, LoginCode};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Long enough to walk to another screen with it.
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
-/// Codes that nobody used yet; beyond, the oldest is void.
-const CODES_MAX: usize = 1_000;
+/// Codes of one caller that nobody used yet; beyond, the oldest of its own is void.
+const CODES_OF_ONE_MAX: usize = 32;
+/// Codes of all callers; beyond, the oldest of the caller with the most is void.
+const CODES_MAX: usize = 10_000;
 
 /// Codes by their hash, with whose they are and until when.
 #[derive(Default)]
 pub(in crate::http) struct Codes {
-    open: Mutex<HashMap<String, (u64, Instant)>>,
+    open: Mutex<BTreeMap<String, (u64, Instant)>>,
 }
 
 impl Codes {
     /// A new code for the holder of a token.
-    pub fn create(&self, token: u64) -> Result<LoginCode, Problem> {
+    pub fn create(&self, token: u64) -> Result<LoginCode, ApiError> {
         let secret = secret::new()?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         open.retain(|_, (_, until)| *until > now);
-        if open.len() >= CODES_MAX {
-            let oldest = open.iter().min_by_key(|(_, (_, until))| *until);
-            if let Some(oldest) = oldest.map(|(hash, _)| hash.clone()) {
-                open.remove(&oldest);
-            }
-        }
+        let limits = Limits { of_one: CODES_OF_ONE_MAX, of_all: CODES_MAX };
+        make_room(&mut open, token, limits, |(token, until)| (*token, *until));
         let code = secret.text.trim_start_matches("oef_").to_string();
         open.insert(secret::hash(&code), (token, now + LIFETIME));
         Ok(LoginCode {
@@ -38,6 +37,13 @@ impl Codes {
             expires_in_s: LIFETIME.as_secs(),
             server: None,
         })
+    }
+
+    /// Whose code that is. It still counts after that.
+    pub fn whose(&self, code: &str) -> Option<u64> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let (token, until) = open.get(&secret::hash(code))?;
+        (*until > Instant::now()).then_some(*token)
     }
 
     /// Whose code that is. It counts this once.
@@ -58,18 +64,21 @@ mod tests {
         let code = codes.create(7).expect("a code");
         assert_eq!(code.path, format!("/login#{}", code.code));
         assert!(!format!("{code:?}").contains(&code.code), "it gets into no log");
-        assert_eq!(codes.redeem("other"), None);
+        assert_eq!((codes.whose("other"), codes.redeem("other")), (None, None));
+        assert_eq!(codes.whose(&code.code), Some(7), "who looks does not use it");
         assert_eq!(codes.redeem(&code.code), Some(7));
         assert_eq!(codes.redeem(&code.code), None);
     }
 
     #[test]
-    fn there_is_an_end_to_them() {
+    fn a_caller_voids_its_own_codes_only() {
         let codes = Codes::default();
-        let first = codes.create(1).expect("a code");
-        for _ in 0..CODES_MAX {
+        let [other, first] = [1, 2].map(|token| codes.create(token).expect("a code"));
+        for _ in 0..2_000 {
             codes.create(2).expect("a code");
         }
         assert_eq!(codes.redeem(&first.code), None);
+        assert_eq!(codes.redeem(&other.code), Some(1));
+        assert_eq!(codes.open.lock().expect("not poisoned").len(), CODES_OF_ONE_MAX);
     }
 }

@@ -3,6 +3,7 @@
 
 mod codes;
 mod cookie;
+mod fair;
 mod sessions;
 
 pub(super) use codes::Codes;
@@ -33,7 +34,8 @@ use std::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Tries of one address: enough for fingers, too few for a program.
+/// Wrong tries of one address, and logins of one caller: enough for fingers, too few for a program. Tokens and codes are
+/// random numbers of 256 bits, which nobody guesses: this keeps programs that try in vain from being work.
 const TRIES_PER_SECOND: f64 = 0.5;
 const TRIES_BURST: u32 = 20;
 /// Longer ones are none of ours.
@@ -43,7 +45,10 @@ const SECRET_CHARS_MAX: usize = 512;
 pub(super) struct Login {
     pub codes: Codes,
     pub sessions: Sessions,
+    /// Tries that were wrong, by address.
     tries: Buckets,
+    /// Logins, by caller: nobody's failures keep them out.
+    logins: Buckets,
     /// Cookies of daemons on other ports of the same host are other cookies.
     cookie: String,
     has_tls: bool,
@@ -57,6 +62,7 @@ impl Login {
             codes: Codes::default(),
             sessions: Sessions::default(),
             tries: Buckets::new(TRIES_PER_SECOND, TRIES_BURST),
+            logins: Buckets::new(TRIES_PER_SECOND, TRIES_BURST),
             cookie: format!("oef_session_{port}"),
             has_tls,
             address: OnceLock::new(),
@@ -159,19 +165,28 @@ async fn enter(
     headers: HeaderMap,
     Body(enter): Body<Enter>,
 ) -> Result<Response, Failure> {
-    if let Err(wait) = app.inner.login.tries.take(of_address(origin), 1, Instant::now()) {
-        app.inner.exporter.refused();
-        return Ok(too_many(wait, "tries to log in"));
-    }
     check_origin(&Method::POST, &headers)?;
-    let token = match enter {
-        Enter::Code(code) => app.inner.login.codes.redeem(&code),
+    let login = &app.inner.login;
+    let token = match &enter {
+        Enter::Code(code) => login.codes.whose(code),
         Enter::Token(secret) if secret.len() <= SECRET_CHARS_MAX => {
             app.daemon().authenticate(secret.trim()).map(|caller| caller.token)
         }
         Enter::Token(_) => None,
     };
-    let caller = token.and_then(|token| holder(&app, token)).ok_or_else(|| {
+    let caller = token.and_then(|token| holder(&app, token));
+    // Who fails is limited by where they are, and keeps nobody out who does not: behind a proxy all are there.
+    let taken = match &caller {
+        Some(caller) => login.logins.take(caller.token, 1, Instant::now()),
+        None => login.tries.take(of_address(origin), 1, Instant::now()),
+    };
+    if let Err(wait) = taken {
+        app.inner.exporter.refused();
+        return Ok(too_many(wait, "tries to log in"));
+    }
+    let is_used = |code: &String| login.codes.redeem(code).is_none();
+    let caller = caller.filter(|_| !matches!(&enter, Enter::Code(code) if is_used(code)));
+    let caller = caller.ok_or_else(|| {
         let problem = Kind::Unauthorized.problem("the code or token is not valid, or was used");
         Failure(problem.hint("`oef open` makes a new link; `oef token create` makes a token"))
     })?;

@@ -1,7 +1,8 @@
 //! Browsers that are logged in. Of the secret in their cookie only the hash is kept.
 
+use super::fair::{Limits, make_room};
 use crate::secret;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -12,7 +13,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// A working day, and a little more.
 pub(super) const LIFETIME_S: u64 = 12 * 3600;
-/// Sessions at once; beyond, the ones that end first go. Some hundred kilobytes.
+/// Sessions of one caller; beyond, the one of its own that ends first goes. Many people may share the token of a viewer.
+const SESSIONS_OF_ONE_MAX: usize = 500;
+/// Sessions of all callers; beyond, the first of the caller with the most goes. Some hundred kilobytes.
 const SESSIONS_MAX: usize = 4_000;
 
 /// Sessions by the hash of their secret.
@@ -46,17 +49,13 @@ impl Sessions {
     }
 
     /// Begins one. Returns the secret for the cookie, and when it ends.
-    pub fn begin(&self, token: u64, now_ms: u64) -> Result<(String, u64), Problem> {
+    pub fn begin(&self, token: u64, now_ms: u64) -> Result<(String, u64), ApiError> {
         let secret = secret::new()?;
         let expires_ms = now_ms.saturating_add(LIFETIME_S * 1000);
         let mut kept = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         kept.sessions.retain(|_, session| session.expires_ms > now_ms);
-        if kept.sessions.len() >= SESSIONS_MAX {
-            let first = kept.sessions.iter().min_by_key(|(_, session)| session.expires_ms);
-            if let Some(first) = first.map(|(hash, _)| hash.clone()) {
-                kept.sessions.remove(&first);
-            }
-        }
+        let limits = Limits { of_one: SESSIONS_OF_ONE_MAX, of_all: SESSIONS_MAX };
+        make_room(&mut kept.sessions, token, limits, |one| (one.token, one.expires_ms));
         kept.sessions.insert(secret.hash, Session { token, expires_ms });
         kept.save();
         Ok((secret.text, expires_ms))
@@ -99,6 +98,18 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caller_ends_its_own_sessions_only() {
+        let sessions = Sessions::default();
+        let (other, _) = sessions.begin(1, 0).expect("a session");
+        let (first, _) = sessions.begin(2, 1).expect("a session");
+        for now in 0..SESSIONS_MAX as u64 {
+            sessions.begin(2, 2 + now).expect("a session");
+        }
+        assert_eq!(sessions.find(&first, 5_000), None);
+        assert!(sessions.find(&other, 5_000).is_some());
+    }
 
     #[test]
     fn a_session_ends_by_time_or_by_word_and_survives_a_restart() {

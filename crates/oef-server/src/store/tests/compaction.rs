@@ -1,7 +1,7 @@
 use super::{Folder, append, open, save_snapshot, text_of};
-use crate::store::{Compacted, Keep, StoreError, journal};
+use crate::store::{Compacted, Keep, NewRecord, StoreError, journal};
 
-const NOTHING: Keep = Keep { records: 0, rounds: 2, round_bytes: u64::MAX };
+const NOTHING: Keep = Keep { records: 0, record_bytes: u64::MAX, rounds: 2, round_bytes: u64::MAX };
 
 #[test]
 fn only_what_two_sound_snapshots_cover_is_removed() {
@@ -27,6 +27,28 @@ fn only_what_two_sound_snapshots_cover_is_removed() {
     let loaded = store.load().expect("readable");
     assert_eq!(loaded.snapshot.map(|s| text_of(&s)), Some(r#""five""#.into()));
     assert_eq!(loaded.records.filter(Result::is_ok).count(), 10);
+}
+
+#[test]
+fn few_records_that_are_long_do_not_stay() {
+    let folder = Folder::new("compact-bytes");
+    let mut store = open(&folder);
+    let archive = store.archive();
+    append(&mut store, 10);
+    let body = format!("\"{}\"", "✓".repeat(1_000));
+    let long = NewRecord { at_ms: 1, kind: "test", body: &body };
+    store.append(&[long; 20]).expect("room");
+    for covered in [25, 28] {
+        save_snapshot(&archive, covered, 1, "{}").expect("room");
+    }
+    let left = |record_bytes| {
+        let keep = Keep { records: 1_000, record_bytes, ..NOTHING };
+        archive.compact(&keep).expect("room");
+        journal::check(folder.path(), &mut |_| Ok(())).expect("readable").first
+    };
+    assert_eq!(left(u64::MAX), 1);
+    assert_eq!(left(10 * 3_002), 21, "the last ten are so long");
+    assert_eq!(left(1), 26, "what the snapshots do not cover stays");
 }
 
 #[test]
@@ -85,7 +107,7 @@ fn rounds_stay_as_long_as_they_are_few_and_small_enough() {
     let store = open(&folder);
     let archive = store.archive();
     let left = |rounds, round_bytes| {
-        archive.trim_rounds(&Keep { records: 0, rounds, round_bytes }).expect("room");
+        archive.trim_rounds(&Keep { rounds, round_bytes, ..NOTHING }).expect("room");
         let rounds = archive.rounds(None, 100).expect("readable");
         rounds.iter().map(|round| round.round).collect::<Vec<_>>()
     };

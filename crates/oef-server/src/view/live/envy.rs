@@ -3,7 +3,7 @@
 use super::{compared, short};
 use crate::caller::Caller;
 use crate::world::World;
-use oef_api::types::{EnvyMatrix, EnvyQuery, Problem as Trouble};
+use oef_api::types::{ApiError, EnvyMatrix, EnvyQuery};
 use oef_core::{Outcome, Problem, TenantId, envy_matrix};
 
 /// A matrix that people can read.
@@ -18,7 +18,7 @@ pub struct EnvyDraft {
 
 impl EnvyDraft {
     /// Takes it. Everybody may ask: shares are shown to all.
-    pub fn take(world: &World, caller: &Caller, asked: &EnvyQuery) -> Result<Self, Trouble> {
+    pub fn take(world: &World, caller: &Caller, asked: &EnvyQuery) -> Result<Self, ApiError> {
         if let Some(name) = &asked.tenant {
             compared(world, caller, name)?;
         }

@@ -12,15 +12,15 @@ pub use scenario::ScenarioDraft;
 pub use series::series;
 pub use timeline::timeline;
 
-use super::access;
+use super::visible;
 use crate::caller::Caller;
 use crate::world::World;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 
 /// A tenant with jobs may be compared with by all; another only by those who may see it.
-fn compared(world: &World, caller: &Caller, name: &str) -> Result<(), Problem> {
+fn compared(world: &World, caller: &Caller, name: &str) -> Result<(), ApiError> {
     let found = world.tenants.get(name).filter(|entry| entry.live > 0 || caller.may_see(name));
-    found.map(|_| ()).ok_or_else(|| access::unknown_tenant(name))
+    found.map(|_| ()).ok_or_else(|| visible::unknown_tenant(name))
 }
 
 /// Four digits are as much as anybody sees in a chart.

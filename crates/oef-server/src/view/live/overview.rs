@@ -89,5 +89,6 @@ fn tenants(world: &World, caller: &Caller) -> Vec<TenantLine> {
 }
 
 fn balance(world: &World, entry: &TenantEntry) -> f64 {
-    world.workloads_of(entry).flat_map(|w| w.deficits()).sum()
+    let types = 0..world.sched.cluster().types().len();
+    world.workloads_of(entry).flat_map(|w| types.clone().map(|j| w.balance_on(j))).sum()
 }

@@ -4,10 +4,10 @@ use super::overview::promises;
 use super::short;
 use crate::caller::Caller;
 use crate::problem::{Kind, More as _};
-use crate::view::certificate;
+use crate::view::{certificate, visible};
 use crate::world::World;
 use oef_api::types::{
-    Problem as Trouble, Scenario, ScenarioAnswer, ScenarioEffect, ScenarioFigures, ScenarioTenant,
+    ApiError, Scenario, ScenarioAnswer, ScenarioEffect, ScenarioFigures, ScenarioTenant,
     ScenarioType,
 };
 use oef_core::change::{TenantDifference, TenantFigures, whatif_with};
@@ -29,11 +29,17 @@ pub struct ScenarioDraft {
     changes: Vec<Change>,
     after: Mechanism,
     certificate: bool,
+    /// The only tenant of which figures are shown.
+    only: Option<String>,
 }
 
 impl ScenarioDraft {
-    /// Takes it. Everybody may ask, as with every what-if.
-    pub fn take(world: &World, _caller: &Caller, asked: &Scenario) -> Result<Self, Trouble> {
+    /// Takes it. Everybody may ask, as with every what-if: tenants about themselves.
+    pub fn take(world: &World, caller: &Caller, asked: &Scenario) -> Result<Self, ApiError> {
+        let only = visible::only(caller).map(String::from);
+        if let Some(field) = only.as_deref().and_then(|own| beyond(own, asked)) {
+            return Err(visible::tries_out_others(field));
+        }
         let answer = world.sched.entitlement().answer();
         let Some((problem, outcome)) = answer else {
             return Err(Kind::Conflict
@@ -58,12 +64,13 @@ impl ScenarioDraft {
             changes: changes(world, problem, asked)?,
             answer: (problem.clone(), outcome.clone()),
             after,
-            certificate: asked.certificate,
+            certificate: asked.certificate && only.is_none(),
+            only,
         })
     }
 
     /// Solves the changed problem; the shares before are those of the round.
-    pub fn finish(self, options: &Options<'_>) -> Result<ScenarioAnswer, Trouble> {
+    pub fn finish(self, options: &Options<'_>) -> Result<ScenarioAnswer, ApiError> {
         let (problem, before) = &self.answer;
         let began = Instant::now();
         let mut is_first = true;
@@ -74,6 +81,17 @@ impl ScenarioDraft {
             });
         let found = found.map_err(|error| bad(error.to_string(), "scenario"))?;
         let solve_s = began.elapsed().as_secs_f64();
+        let sees_all = self.only.is_none();
+        let shown =
+            found.tenants.iter().filter(|t| self.only.as_ref().is_none_or(|own| *own == t.name));
+        let tenants: Vec<ScenarioEffect> = shown.map(|t| effect(problem, &found, t)).collect();
+        let own = |of: fn(&ScenarioEffect) -> &Option<ScenarioFigures>| {
+            tenants.iter().filter_map(|t| of(t).as_ref()).map(|f| f.throughput).sum::<f64>() + 0.0
+        };
+        let (total_before, total_after) = match sees_all {
+            true => found.total,
+            false => (own(|t| &t.before), own(|t| &t.after)),
+        };
         let audit = |p: &Problem, o: &Outcome| self.certificate.then(|| certificate(p, o));
         Ok(ScenarioAnswer {
             round: self.round,
@@ -82,10 +100,10 @@ impl ScenarioDraft {
             promises_before: promises(self.mechanism),
             promises_after: promises(self.after),
             reference: problem.types()[problem.reference().0].name.clone(),
-            types: types(problem, &found),
-            total_before: found.total.0,
-            total_after: found.total.1,
-            tenants: found.tenants.iter().map(|t| effect(problem, &found, t)).collect(),
+            types: types(problem, &found, sees_all),
+            total_before,
+            total_after,
+            tenants,
             audit_before: audit(problem, before),
             audit_after: audit(&found.problem, &found.after),
             solve_s,
@@ -93,7 +111,20 @@ impl ScenarioDraft {
     }
 }
 
-fn changes(world: &World, problem: &Problem, asked: &Scenario) -> Result<Vec<Change>, Trouble> {
+/// The field in which a scenario is about more than a tenant itself.
+fn beyond(own: &str, asked: &Scenario) -> Option<&'static str> {
+    let others = asked.weights.keys().any(|tenant| tenant != own);
+    let fields = [
+        ("mechanism", asked.mechanism.is_some()),
+        ("weights", others),
+        ("gpus", !asked.gpus.is_empty()),
+        ("removed", !asked.removed.is_empty()),
+        ("added", !asked.added.is_empty()),
+    ];
+    fields.into_iter().find_map(|(field, is_there)| is_there.then_some(field))
+}
+
+fn changes(world: &World, problem: &Problem, asked: &Scenario) -> Result<Vec<Change>, ApiError> {
     let mut changes = Vec::new();
     for (tenant, weight) in weights(world, problem, &asked.weights)? {
         changes.push(Change::SetWeight { tenant, weight });
@@ -115,7 +146,7 @@ fn weights(
     world: &World,
     problem: &Problem,
     asked: &BTreeMap<String, f64>,
-) -> Result<BTreeMap<String, f64>, Trouble> {
+) -> Result<BTreeMap<String, f64>, ApiError> {
     let mut counts: BTreeMap<String, f64> =
         problem.tenants().iter().map(|t| (t.name.clone(), t.weight)).collect();
     let mut touched = BTreeMap::new();
@@ -188,7 +219,7 @@ fn spec(tenant: &ScenarioTenant) -> TenantSpec {
     }
 }
 
-fn types(problem: &Problem, found: &WhatIf) -> Vec<ScenarioType> {
+fn types(problem: &Problem, found: &WhatIf, sees_all: bool) -> Vec<ScenarioType> {
     let after = found.problem.types().iter().enumerate();
     let one = after.map(|(j, gpu)| {
         let before = problem.type_named(&gpu.name);
@@ -199,7 +230,7 @@ fn types(problem: &Problem, found: &WhatIf) -> Vec<ScenarioType> {
             price_before: before
                 .and_then(|t| found.before.prices.get(t.0).copied())
                 .map_or(0.0, short),
-            price_after: found.after.prices.get(j).copied().map_or(0.0, short),
+            price_after: sees_all.then(|| found.after.prices.get(j).copied().map_or(0.0, short)),
         }
     });
     one.collect()
@@ -222,6 +253,6 @@ fn effect(problem: &Problem, found: &WhatIf, tenant: &TenantDifference) -> Scena
     }
 }
 
-fn bad(detail: impl Into<String>, field: &str) -> Trouble {
+fn bad(detail: impl Into<String>, field: &str) -> ApiError {
     Kind::BadRequest.problem(detail).field(field)
 }

@@ -3,7 +3,7 @@
 use super::{compared, short};
 use crate::caller::Caller;
 use crate::world::{TenantEntry, World};
-use oef_api::types::{Curve, Problem as Trouble, Series, SeriesQuery, TenantCurve};
+use oef_api::types::{ApiError, Curve, Series, SeriesQuery, TenantCurve};
 use oef_core::{TenantId, equal_split};
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const ROUNDS: u32 = 120;
 const TENANTS: u32 = 24;
 
 /// The curves that a question asks for. Everybody may ask: fairness is between all.
-pub fn series(world: &World, caller: &Caller, asked: &SeriesQuery) -> Result<Series, Trouble> {
+pub fn series(world: &World, caller: &Caller, asked: &SeriesQuery) -> Result<Series, ApiError> {
     if let Some(name) = &asked.tenant {
         compared(world, caller, name)?;
     }

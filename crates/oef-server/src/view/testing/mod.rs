@@ -2,9 +2,9 @@
 
 mod figures;
 mod jobs;
-mod parties;
 mod rounds;
 mod scene;
+mod tenants;
 mod whatif;
 
 use crate::caller::Caller;

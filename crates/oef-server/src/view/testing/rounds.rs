@@ -1,9 +1,10 @@
 use super::{Scene, admin, of};
-use crate::daemon::Page;
 use crate::store::{OpenMode, Store};
 use crate::view::{self, RoundDraft, RoundFacts};
-use oef_api::types::Round;
-use oef_core::Mechanism;
+use crate::world::Change;
+use oef_api::types::PageQuery;
+use oef_api::types::{Round, SolverStatus};
+use oef_core::{Mechanism, Options};
 use std::time::Duration;
 
 fn document(scene: &Scene) -> view::RoundDocument {
@@ -32,7 +33,12 @@ fn a_round_shows_shares_that_one_can_check_by_hand() {
     assert_eq!(round.grants.iter().map(|grant| grant.gpus).sum::<u32>(), 2);
     let placed: Vec<u64> = round.placements.iter().map(|placement| placement.job).collect();
     assert_eq!(placed, scene.placed());
+    let solver = round.solver.expect("there is something to share");
+    assert_eq!((solver.status, solver.canonical), (SolverStatus::Optimal, true));
+    assert!(solver.gap.is_some_and(|gap| gap < 1e-6), "{solver:?}");
+    assert_eq!(solver.sentence, format!("proven optimal ({})", solver.method));
     let audit = round.audit.expect("there is something to share");
+    assert!(audit.demand.is_some_and(|demand| demand.holds));
     assert!(audit.capacity.holds && audit.pareto_efficient.holds);
     assert!(!audit.sharing_incentive.holds && !audit.envy_free.holds);
     assert!((audit.sharing_incentive.worst - 5.0 / 7.0).abs() < 1e-9);
@@ -40,6 +46,47 @@ fn a_round_shows_shares_that_one_can_check_by_hand() {
     assert_eq!(witness, "bob trains at 2.1429, and an equal split would give it 3");
     let witness = audit.envy_free.witness.expect("it fails");
     assert!(witness.starts_with("bob would rather have the share of alice ("), "{witness}");
+}
+
+/// The first answer counts even when it was stopped early; everybody is told.
+#[test]
+fn shares_that_are_not_proven_optimal_are_called_so() {
+    let mut scene = Scene::new(Mechanism::Cooperative, &[("n1", "slow", 8), ("n2", "fast", 8)]);
+    for t in 0..40 {
+        let name = format!("t{t}");
+        scene.tenant(&name, 1.0);
+        scene.workload(&name, "train", &[("slow", 1.0), ("fast", 1.5 + 0.1 * f64::from(t))]);
+        scene.submit(&name, "train", 1);
+    }
+    let question = scene.world.sched.question().expect("somebody came");
+    let stopped = Options { stop: Some(&|| true), ..Options::default() };
+    let answer = Box::new(question.answer(&stopped));
+    scene.apply(Change::Shares { answer, solve_ms: 1 });
+    scene.apply(Change::Round { kept: false });
+    let round = document(&scene).round;
+    let solver = round.solver.expect("there is something to share");
+    assert_eq!((solver.status, round.shares_age.trouble), (SolverStatus::Feasible, None));
+    assert!(solver.sentence.starts_with("not proven optimal: "), "{solver:?}");
+    let said = format!("the shares are {}", solver.sentence);
+    let details =
+        |scene: &Scene| view::tenant_why(&scene.world, &of("t1"), "t1").expect("its own").details;
+    assert!(details(&scene).contains(&said), "{:?}", details(&scene));
+    // Solved to the end, there is nothing to say.
+    scene.now += super::scene::ROUND_MS;
+    scene.submit("t1", "train", 1);
+    scene.round();
+    assert!(!details(&scene).iter().any(|line| line.contains("proven")), "{:?}", details(&scene));
+}
+
+#[test]
+fn rounds_that_older_versions_kept_are_read() {
+    let scene = Scene::two_tenants(Mechanism::Cooperative);
+    let mut old = serde_json::to_value(document(&scene).round).expect("JSON");
+    old.as_object_mut().expect("fields").remove("solver").expect("it was there");
+    let audit = old["audit"].as_object_mut().expect("fields");
+    audit.remove("demand").expect("it was there");
+    let read: Round = serde_json::from_value(old).expect("an older document");
+    assert_eq!((read.solver, read.audit.map(|audit| audit.demand)), (None, Some(None)));
 }
 
 #[test]
@@ -90,7 +137,7 @@ fn kept_rounds_come_back_whole_and_in_pages() {
     assert_eq!(refused.status, 403);
     assert_eq!(view::round_problem(&archive, &admin(), 6).expect_err("not yet").status, 404);
     assert_eq!(view::stored_round(&archive, Some(6)).expect_err("not yet").status, 404);
-    let page = |after| Page { limit: Some(2), after };
+    let page = |after| PageQuery { limit: Some(2), after };
     let first = view::rounds(&archive, &page(None)).expect("kept");
     let second = view::rounds(&archive, &page(first.next.clone())).expect("kept");
     let third = view::rounds(&archive, &page(second.next.clone())).expect("kept");

@@ -66,6 +66,7 @@ impl Scene {
             name,
             weight: None,
             profile: Some(Box::new(profile)),
+            told: None,
         });
     }
 

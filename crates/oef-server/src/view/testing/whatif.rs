@@ -1,11 +1,11 @@
 use super::scene::{BEGIN_MS, ROUND_MS, job};
 use super::{Scene, admin, of};
-use crate::view::WhatIfDraft;
+use crate::view::{ScenarioDraft, WhatIfDraft};
 use jiff::Timestamp;
-use oef_api::types::{Problem, WhatIf, WhatIfAnswer, WhatIfChange};
+use oef_api::types::{ApiError, Scenario, WhatIf, WhatIfAnswer, WhatIfChange};
 use oef_core::{Mechanism, Options};
 
-fn ask(scene: &Scene, changes: Vec<WhatIfChange>) -> Result<WhatIfAnswer, Problem> {
+fn ask(scene: &Scene, changes: Vec<WhatIfChange>) -> Result<WhatIfAnswer, ApiError> {
     let before = scene.world.to_snapshot().expect("JSON");
     let draft = WhatIfDraft::take(&scene.world, &admin(), &WhatIf { changes });
     let answer = draft.and_then(|draft| draft.finish(&Options::default()));
@@ -165,4 +165,48 @@ fn a_tenant_asks_about_jobs_of_its_own() {
     assert!(WhatIfDraft::take(&scene.world, &of("alice"), &submit(None)).is_ok());
     let problem = WhatIfDraft::take(&scene.world, &of("alice"), &submit(Some("bob")));
     assert_eq!(problem.expect_err("bob's").status, 404);
+}
+
+/// What is another's or belongs to all is not a tenant's to change, and of others it is told nothing.
+#[test]
+fn a_tenant_tries_out_what_is_its_own_and_sees_itself() {
+    let scene = Scene::two_tenants(Mechanism::Noncooperative);
+    let change = |text: &str| serde_json::from_str::<WhatIfChange>(text).expect("JSON");
+    for text in [
+        r#"{"change":"weight","tenant":"bob","weight":2}"#,
+        r#"{"change":"remove_tenant","tenant":"bob"}"#,
+        r#"{"change":"add_gpus","type":"fast","count":99999}"#,
+        r#"{"change":"remove_gpus","type":"slow","count":1}"#,
+        r#"{"change":"mechanism","mechanism":"nash"}"#,
+    ] {
+        let asked = WhatIf { changes: vec![change(text)] };
+        let problem = WhatIfDraft::take(&scene.world, &of("alice"), &asked).expect_err(text);
+        assert_eq!(problem.status, 403, "{text}");
+    }
+    let asked = |text: &str| serde_json::from_str::<Scenario>(text).expect("JSON");
+    for text in [
+        r#"{"gpus":{"slow":1e6}}"#,
+        r#"{"weights":{"alice":2,"bob":2}}"#,
+        r#"{"removed":["bob"]}"#,
+        r#"{"added":[{"name":"c","weight":1,"throughput":{"slow":1}}]}"#,
+        r#"{"mechanism":"nash"}"#,
+    ] {
+        let problem = ScenarioDraft::take(&scene.world, &of("alice"), &asked(text));
+        assert_eq!(problem.expect_err(text).status, 403, "{text}");
+    }
+    let own = change(r#"{"change":"weight","tenant":"alice","weight":2}"#);
+    let draft = WhatIfDraft::take(&scene.world, &of("alice"), &WhatIf { changes: vec![own] });
+    let answer = draft.and_then(|draft| draft.finish(&Options::default())).expect("her own");
+    assert_eq!((answer.tenants.len(), &*answer.tenants[0].tenant), (1, "alice"));
+    assert_eq!(answer.total_after, answer.tenants[0].after);
+    assert!(answer.tenants[0].after > answer.tenants[0].before && answer.audit.is_none());
+    assert!(!answer.sentences.concat().contains("bob"), "{answer:?}");
+    assert!(!answer.sentences.concat().contains("all together"), "{answer:?}");
+    let own = asked(r#"{"weights":{"alice":2},"certificate":true}"#);
+    let draft = ScenarioDraft::take(&scene.world, &of("alice"), &own).expect("her own");
+    let answer = draft.finish(&Options::default()).expect("an answer");
+    assert_eq!((answer.tenants.len(), &*answer.tenants[0].tenant), (1, "alice"));
+    let after = answer.tenants[0].after.as_ref().expect("she stays");
+    assert!(answer.total_after == after.throughput && answer.audit_after.is_none());
+    assert!(answer.types.iter().all(|gpu| gpu.price_after.is_none()), "{answer:?}");
 }

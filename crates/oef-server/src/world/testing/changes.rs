@@ -2,7 +2,10 @@
 
 use super::check::check;
 use super::life::{created, empty, train};
-use crate::world::{Action, Change, NewJob, NewSweep, Reason, RunEnding, World, timestamp};
+use crate::world::tokens::KEYS_MAX;
+use crate::world::{
+    Action, Change, Index, NewJob, NewSweep, Reason, RunEnding, SubmitKey, World, timestamp,
+};
 use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit};
 use oef_sched::{JobId, NodeSpec, Obstacle, Time};
 
@@ -191,6 +194,55 @@ fn a_sweep_with_a_limit_runs_so_many_at_once() {
     story.end(jobs[0], RunEnding::Finished);
     assert_eq!(states(&story), [Finished, Starting, Queued]);
     assert_eq!(story.world.jobs[&jobs[2]].sweep_id(), Some(jobs[0].0));
+}
+
+/// Whoever submits and cancels without end takes nothing of others: neither records nor, with them, logs and checkpoints.
+#[test]
+fn a_tenant_with_many_ended_jobs_loses_its_own_first() {
+    let mut story = Story::new();
+    story.then(Change::Memory { ended_jobs_max: 5, events_max: 20 });
+    story.then(created("bob", 1.0));
+    let of = |tenant: &str| JobSubmit { tenant: tenant.parse().ok(), held: true, ..train() };
+    let mut end = |tenant: &str| {
+        let job = story.submit(of(tenant));
+        story.then(Change::Cancelled { job, by: "its owner".into(), why: None });
+        (job, story.world.jobs.keys().copied().collect::<Vec<_>>())
+    };
+    let bobs = [end("bob").0, end("bob").0];
+    let adas: Vec<_> = (0..10).map(|_| end("ada").0).collect();
+    let (last, left) = end("ada");
+    assert_eq!(left, [&bobs[..], &adas[8..], &[last]].concat());
+    let (third, left) = end("bob");
+    assert_eq!(
+        left,
+        [&bobs[1..], &adas[8..], &[last, third]].concat(),
+        "as many: the last by name"
+    );
+}
+
+/// Whoever submits with a new key each time makes nobody else forget theirs. Before version 5 the first of all went.
+#[test]
+fn a_caller_with_many_keys_loses_its_own_first() {
+    for (meaning, forgets) in [(4, ["7/first", "7/second"]), (5, ["8/0", "8/1"])] {
+        let mut world = Story::new().world;
+        world.meaning = meaning;
+        let mut submit = |token: u64, key: String| {
+            let key = SubmitKey { token, key, digest: String::new() };
+            world.remember_key(&key, Vec::new());
+        };
+        submit(7, "first".into());
+        submit(7, "second".into());
+        for n in 0..KEYS_MAX {
+            submit(8, n.to_string());
+        }
+        assert_eq!((world.keys.len(), world.key_order.len()), (KEYS_MAX, KEYS_MAX));
+        let known: Vec<&str> = ["7/first", "7/second", "8/0", "8/1"]
+            .into_iter()
+            .filter(|key| !world.keys.contains_key(*key))
+            .collect();
+        assert_eq!(known, forgets, "version {meaning}");
+        assert_eq!(Index::of(&world), world.index);
+    }
 }
 
 #[test]

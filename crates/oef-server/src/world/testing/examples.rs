@@ -61,6 +61,17 @@ impl Story {
         self.then(ended);
     }
 
+    /// It waits before another try, and has it then. For how many seconds it waited.
+    fn tried_again(&mut self) -> u64 {
+        assert_eq!(self.state(), JobState::Queued, "{}", self.reason());
+        let due = self.job().retry_at.expect("it is tried again");
+        let wait = due.since(Time(self.at));
+        self.at = due.0;
+        self.then(Change::Released { job: JOB });
+        assert_eq!(self.state(), JobState::Starting);
+        wait.0 / 1_000
+    }
+
     fn progress(&mut self, steps: f64) {
         let telemetry = Telemetry { steps, ..Telemetry::default() };
         let generation = self.generation();
@@ -149,24 +160,50 @@ fn what_can_never_start_is_not_tried_again() {
 }
 
 #[test]
-fn a_lost_job_waits_again_at_once_and_fails_only_if_it_never_gets_anywhere() {
+fn a_lost_job_waits_again_and_fails_only_if_it_never_gets_anywhere() {
     let mut story = Story::new(0);
     story.started();
-    story.progress(10.0);
-    for _ in 0..9 {
+    for steps in [10.0, 20.0] {
+        story.progress(steps);
         story.ended(RunEnding::Lost, "it vanished");
-        assert_eq!(story.state(), JobState::Starting, "it starts again at once");
-        assert_eq!(story.world.jobs[&JOB].failures, 0);
-    }
-    story.progress(20.0);
-    story.ended(RunEnding::Lost, "it vanished");
-    assert_eq!(story.state(), JobState::Starting, "it moved on");
-    for _ in 0..8 {
-        story.ended(RunEnding::Lost, "it vanished");
-        assert_eq!(story.state(), JobState::Starting);
+        assert_eq!(story.state(), JobState::Starting, "it moved on: it starts again at once");
+        let mut waits = Vec::new();
+        for _ in 2..=9 {
+            story.ended(RunEnding::Lost, "it vanished");
+            waits.push(story.tried_again());
+            assert_eq!(story.world.jobs[&JOB].failures, 0);
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 600], "what loses it is not in a hurry");
     }
     story.ended(RunEnding::Lost, "it vanished");
     assert_eq!(story.state(), JobState::Failed, "ten times without a step");
+}
+
+/// Running out of descriptors, memory or disk is never a job's failure.
+#[test]
+fn a_job_that_the_machine_has_no_room_for_is_tried_for_ever_and_seldom() {
+    let mut story = Story::new(0);
+    for time in 1..=30 {
+        story.ended(RunEnding::Hindered, "too many open files");
+        assert!(story.reason().starts_with("too many open files; tried again in "), "{time}");
+        let wait = story.tried_again();
+        let expected = [5, 10, 20, 40, 80, 160, 320];
+        assert_eq!(wait, expected.get(time - 1).copied().unwrap_or(600), "{time}");
+        assert_eq!((story.job().failures, story.job().losses), (0, 0));
+    }
+    story.started();
+    story.progress(1.0);
+    story.ended(RunEnding::Hindered, "too many open files");
+    assert_eq!(story.tried_again(), 5, "it moved on");
+    // It counts as no loss, either.
+    for _ in 0..9 {
+        story.ended(RunEnding::Lost, "it vanished");
+        assert_ne!(story.state(), JobState::Failed);
+        if story.state() == JobState::Queued {
+            story.tried_again();
+        }
+    }
+    assert_eq!(story.job().losses, 9);
 }
 
 #[test]
@@ -282,8 +319,9 @@ fn what_a_job_waits_for_is_one_line_of_its_history() {
     story.ended(RunEnding::Lost, "gone");
     let (ran, generation) = (story.job().ran_ms, story.generation());
     story.then(Change::Preparing { job: JOB, generation, detail: "brings".into() });
-    story.ended(RunEnding::Lost, "its checkpoint could not be brought");
+    story.ended(RunEnding::Hindered, "its checkpoint could not be brought");
     assert_eq!(story.job().ran_ms, ran, "waiting is not running");
+    story.tried_again();
     story.started();
     let generation = story.generation();
     let late = Change::Preparing { job: JOB, generation, detail: "late".into() };
@@ -309,8 +347,10 @@ fn a_jobs_checkpoints_are_where_its_workers_were_seen_last() {
     start_on(&mut story, Some("a"));
     assert_eq!(location(&story).since, since, "it never left");
     story.ended(RunEnding::Lost, "gone");
+    story.tried_again();
     // A start that never came to run changes nothing.
-    story.ended(RunEnding::Lost, "its checkpoint could not be brought");
+    story.ended(RunEnding::Hindered, "its checkpoint could not be brought");
+    story.tried_again();
     assert_eq!(location(&story).host.as_deref(), Some("a"));
     start_on(&mut story, Some("b"));
     assert_eq!(location(&story).host.as_deref(), Some("b"));

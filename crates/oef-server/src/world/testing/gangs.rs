@@ -84,7 +84,13 @@ impl Scene {
         let throughput = BTreeMap::from([("g".to_string(), 5.0)]);
         let profile = ProfileEntry::plain(throughput, provenance, self.at, "told".into());
         let (tenant, name, weight) = ("ada".into(), "w".parse().expect("a name"), None);
-        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
+        self.then(Change::WorkloadPut {
+            tenant,
+            name,
+            weight,
+            profile: Some(Box::new(profile)),
+            told: None,
+        });
     }
 
     fn key(&self) -> WorkloadKey {

@@ -3,7 +3,8 @@
 use super::check::check;
 use super::life::{created, empty, train};
 use crate::world::{Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, World};
-use oef_api::types::{Provenance, SettingsPatch};
+use oef_api::types::{JobSubmit, Measured, Probe, Provenance, SettingsPatch};
+use oef_sched::guard::Told;
 use oef_sched::{JobId, NodeSpec, Time};
 use std::collections::BTreeMap;
 
@@ -56,7 +57,13 @@ impl Lab {
         let profile =
             ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told by ada".into());
         let (tenant, name, weight) = ("ada".into(), "w".parse().expect("a name"), None);
-        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
+        self.then(Change::WorkloadPut {
+            tenant,
+            name,
+            weight,
+            profile: Some(Box::new(profile)),
+            told: None,
+        });
     }
 
     /// Every job tells how far it is, every five seconds, and a round begins.
@@ -119,6 +126,82 @@ fn a_false_profile_is_said_once_and_what_was_seen_counts() {
     assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
     assert!(lab.said()[1].ends_with("what was seen counts"), "{:?}", lab.said());
     assert_eq!(lab.world.totals.false_profiles, 2, "every event is counted");
+}
+
+/// A later version may judge otherwise: what counted when it was told goes on to count.
+#[test]
+fn what_counted_when_a_profile_was_told_is_written_down() {
+    let mut lab = Lab::new("replace", Some(8.0));
+    lab.rounds(3, None);
+    lab.declare(8.0);
+    let is_told = |record: &Record| matches!(record.change, Change::WorkloadPut { .. });
+    let place = lab.journal.iter().rposition(is_told).expect("it was told");
+    let mut record = lab.journal[place].clone();
+    let Change::WorkloadPut { told: Some(told), .. } = &mut record.change else {
+        panic!("the judgement stands in the record: {record:?}")
+    };
+    assert!(told.seen.is_some() && told.verdict.is_some(), "{told:?}");
+    **told = Told::default();
+    let mut world = empty();
+    for before in &lab.journal[..place] {
+        world.apply(before).expect("taken");
+    }
+    let mut older = world.clone();
+    world.apply(&record).expect("taken");
+    let entry = world.workloads.values().next().expect("a workload");
+    assert_eq!(entry.profile.throughput["fast"], 80.0, "as the record says");
+    // Records of before have no judgement: it is made by whoever reads them.
+    if let Change::WorkloadPut { told, .. } = &mut record.change {
+        *told = None;
+    }
+    older.apply(&record).expect("taken");
+    for after in &lab.journal[place + 1..] {
+        older.apply(after).expect("taken");
+    }
+    assert!(older.to_snapshot().expect("text") == lab.world.to_snapshot().expect("text"));
+}
+
+/// What runs in a profile run is the tenant's: however well the runner timed it, it takes nothing back.
+#[test]
+fn a_measured_profile_run_does_not_clear_a_verdict() {
+    let mut lab = Lab::new("replace", Some(8.0));
+    lab.rounds(3, None);
+    let of_lab = lab.world.workloads.keys().next().copied().expect("a workload");
+    assert!(lab.world.guard.found(of_lab).is_some());
+    // A run makes room on `fast`, and another is measured there.
+    let on_fast = |world: &World| {
+        let mut jobs = world.jobs.iter();
+        let found =
+            jobs.find(|(_, job)| job.run().is_some_and(|run| run.gpus[0].gpu_type == "fast"));
+        let (id, job) = found.expect("a job");
+        (*id, job.run().expect("a run").generation)
+    };
+    let (job, generation) = on_fast(&lab.world);
+    lab.then(Change::ended(job, generation, RunEnding::Finished, "done"));
+    let id = lab.world.next_job;
+    let spec = JobSubmit { types: vec!["fast".into()], probe: Some(Probe::default()), ..train() };
+    lab.then(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None });
+    lab.then(Change::Round { kept: false });
+    let job = JobId(id);
+    let generation = lab.world.jobs[&job].run().expect("it runs").generation;
+    lab.then(Change::Started { job, generation, at_ms: None, host: None });
+    let measured = Measured {
+        batch_seconds: 1.0 / 80.0,
+        spread: 0.02,
+        batches: 20,
+        lots: 1,
+        wait: None,
+        timed: true,
+    };
+    let telemetry = Telemetry { steps: 25.0, measured: Some(measured), ..Telemetry::default() };
+    lab.then(Change::Progress { job, generation, telemetry });
+    lab.then(Change::ended(job, generation, RunEnding::Finished, "done"));
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
+    assert!(lab.world.guard.found(of_lab).is_some(), "what all its jobs showed stands");
+    let said = lab.world.events.iter().any(|event| event.message.contains("goes on to count"));
+    assert!(said, "the tenant is told");
+    lab.rounds(2, None);
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
 }
 
 #[test]

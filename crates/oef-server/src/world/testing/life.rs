@@ -21,12 +21,13 @@ const GROUPS: [&str; 3] = ["north", "south", "team"];
 const WORKLOADS: [&str; 3] = ["vgg", "lstm", "bert"];
 const NODES: [(&str, &str, u32); 4] =
     [("n1", "slow", 4), ("n2", "fast", 4), ("n3", "fast", 2), ("n4", "new", 2)];
-const ENDINGS: [RunEnding; 8] = [
+const ENDINGS: [RunEnding; 9] = [
     RunEnding::Finished,
     RunEnding::Checkpointed,
     RunEnding::Stopped,
     RunEnding::Failed,
     RunEnding::Lost,
+    RunEnding::Hindered,
     RunEnding::TimedOut,
     RunEnding::Impossible,
     RunEnding::Unmeasured,
@@ -55,7 +56,8 @@ impl Life {
         let sched = Settings { round: Span(10_000), ..Settings::default() };
         let settings =
             SettingsEntry { ended_jobs_max: 12, events_max: 50, ..SettingsEntry::default() };
-        life.apply(Change::Began { meaning: MEANING, sched: Box::new(sched), settings });
+        let (meaning, sched, whole) = (MEANING, Box::new(sched), false);
+        life.apply(Change::Began { meaning, sched, settings, whole });
         for name in &TENANTS[..2] {
             life.apply(created(name, 1.0));
         }
@@ -72,6 +74,13 @@ impl Life {
         self.apply(change)
     }
 
+    /// This happens, so much later.
+    pub fn then(&mut self, ms: u64, change: Change) {
+        self.at += ms;
+        let shown = format!("{change:?}");
+        assert!(self.apply(change), "refused: {shown}");
+    }
+
     /// Many things happen.
     pub fn live_on(&mut self, times: usize) {
         for _ in 0..times {
@@ -82,6 +91,10 @@ impl Life {
     /// Lets something happen with what is decided after it. What is refused is not written down.
     pub fn apply(&mut self, change: Change) -> bool {
         let at = Time(self.at);
+        // As where commands are taken: a wrong value is no record.
+        if matches!(&change, Change::Settings(patch) if !patch.check().is_empty()) {
+            return false;
+        }
         let first = Record { at, change: self.world.complete(at, change) };
         if self.world.apply(&first).is_err() {
             return false;
@@ -280,14 +293,19 @@ impl Life {
 
     /// A round, usually with shares that are up to date.
     fn round(&mut self) -> Change {
-        if let Some(question) = self.world.sched.question()
+        if let Some(shares) = self.shares()
             && !self.dice.once_in(4)
         {
-            let answer = Box::new(question.answer(&Options::default()));
-            self.apply(Change::Shares { answer, solve_ms: 3 });
+            self.apply(shares);
             return Change::Round { kept: false };
         }
         Change::Round { kept: self.dice.once_in(2) }
+    }
+
+    /// Shares, if they are not up to date.
+    pub fn shares(&self) -> Option<Change> {
+        let answer = self.world.sched.question()?.answer(&Options::default());
+        Some(Change::Shares { answer: Box::new(answer), solve_ms: 3 })
     }
 
     fn about_tenants(&mut self) -> Change {
@@ -342,6 +360,7 @@ impl Life {
             name: self.name(&WORKLOADS).parse().expect("a name"),
             weight: self.dice.once_in(2).then_some(weight(3.0)),
             profile: Some(Box::new(profile)).filter(|_| !self.dice.once_in(3)),
+            told: None,
         }
     }
 

@@ -48,6 +48,7 @@ impl Story {
             name,
             weight: None,
             profile: Some(Box::new(profile)),
+            told: None,
         });
     }
 
@@ -136,8 +137,8 @@ fn figure(gpu: &str, on: f64, provenance: Provenance) -> (String, f64, Provenanc
 #[test]
 fn what_was_measured_counts_and_the_rest_is_estimated_from_the_nearest() {
     let mut story = Story::new();
-    story.declared("bob", "near", &[("slow", 1.0), ("mid", 2.0), ("fast", 3.0)]);
-    story.declared("bob", "far", &[("slow", 1.0), ("mid", 9.0), ("fast", 50.0)]);
+    story.declared("ada", "near", &[("slow", 1.0), ("mid", 2.0), ("fast", 3.0)]);
+    story.declared("ada", "far", &[("slow", 1.0), ("mid", 9.0), ("fast", 50.0)]);
     story.measure("slow", 1, 0.1);
     let mean = |a: f64, b: f64| (10.0 * (a * b).sqrt() * 1000.0).round() / 1000.0;
     let measured = Provenance::Measured;
@@ -159,6 +160,21 @@ fn what_was_measured_counts_and_the_rest_is_estimated_from_the_nearest() {
     assert_eq!(mark.cost_s, Some(2.0), "two seconds of one GPU");
     assert_eq!(story.entry().history.len(), 1, "one profile, measured type by type");
     assert!(story.said("workload ada/w was measured on fast: 40 steps/s"));
+}
+
+/// Before, whoever declared much decided what the new workloads of others were worth on each type, and could read the
+/// profiles of others in the estimates of their own.
+#[test]
+fn no_tenant_is_estimated_by_the_profiles_of_others() {
+    let mut story = Story::new();
+    for n in 0..10 {
+        story.declared("bob", &format!("w{n}"), &[("slow", 1.0), ("mid", 1e-6), ("fast", 1e-6)]);
+    }
+    let id = story.submit(&[("slow", 1)]);
+    let nothing_known = ["fast", "mid", "slow"].map(|gpu| figure(gpu, 1.0, Estimated));
+    assert_eq!(story.figures(), nothing_known);
+    story.end(id, RunEnding::Finished, Some(0.1));
+    assert_eq!(story.figures()[0], figure("fast", 10.0, Estimated), "as it was, in the new unit");
 }
 
 #[test]
@@ -320,7 +336,7 @@ fn a_type_without_a_free_gpu_waits_and_is_estimated_until_then() {
 #[test]
 fn a_new_gpu_type_is_estimated_in_the_unit_of_the_measured_ones() {
     let mut story = Story::new();
-    story.declared("bob", "v", &[("slow", 1.0), ("mid", 2.0), ("fast", 3.0), ("new", 6.0)]);
+    story.declared("ada", "v", &[("slow", 1.0), ("mid", 2.0), ("fast", 3.0), ("new", 6.0)]);
     story.measure("slow", 1, 0.1);
     let spec = NodeSpec { name: "new-0".into(), gpu_type: "new".into(), gpus: 2 };
     story.then(Change::NodeUp(spec));

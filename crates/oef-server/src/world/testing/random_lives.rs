@@ -1,6 +1,6 @@
 //! What holds in random lives.
 
-use super::check::check;
+use super::check::{check, check_after};
 use super::life::{Life, empty};
 use crate::world::{Record, World};
 use proptest::prelude::*;
@@ -90,10 +90,10 @@ fn lives_with_a_cancelled_profile_run_that_was_not_measured() {
 }
 
 fn check_all_along(seed: u64) {
-    let mut life = Life::new(seed);
+    let (mut life, mut largest) = (Life::new(seed), Vec::new());
     for _ in 0..LONG {
         life.live();
-        check(&life.world);
+        check_after(&life.world, &mut largest);
     }
 }
 

@@ -1,12 +1,15 @@
 //! What older versions wrote is still read, and means the same.
 
+use super::every_kind::everything;
 use super::life::{Life, empty};
 use crate::replay::Replay;
 use crate::store::{OpenMode, Store, StoredRecord};
 use crate::world::{Change, Record, World};
 use oef_api::parsed::recorded;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use strum::VariantNames;
 
 const LENGTH: usize = 400;
 
@@ -105,14 +108,38 @@ fn the_journal_of_version_2_gives_the_leases_and_the_world_that_it_gave() {
     gives_what_it_gave("life-v2");
 }
 
-/// `OEF_WRITE_SAMPLE=life-v3 cargo test -p oef-server versions` writes the sample of this version anew: only until it is
-/// released.
 #[test]
 fn the_journal_of_version_3_gives_the_leases_and_the_world_that_it_gave() {
-    if std::env::var_os("OEF_WRITE_SAMPLE").is_some_and(|written| written == "life-v3") {
-        write_sample("life-v3");
-    }
     gives_what_it_gave("life-v3");
+}
+
+#[test]
+fn the_journal_of_version_4_gives_the_leases_and_the_world_that_it_gave() {
+    gives_what_it_gave("life-v4");
+}
+
+#[test]
+fn the_journal_of_version_5_gives_the_leases_and_the_world_that_it_gave() {
+    gives_what_it_gave("life-v5");
+}
+
+/// `OEF_WRITE_SAMPLE=life-v6 cargo test -p oef-server versions` writes the sample of this version anew: only until it is
+/// released.
+#[test]
+fn the_journal_of_version_6_gives_the_leases_and_the_world_that_it_gave() {
+    if std::env::var_os("OEF_WRITE_SAMPLE").is_some_and(|written| written == "life-v6") {
+        write_sample("life-v6");
+    }
+    gives_what_it_gave("life-v6");
+}
+
+#[test]
+fn a_restart_decides_nothing_about_the_past() {
+    let mut replay = Replay::default();
+    for (n, line) in read_journal("life-v5").lines().enumerate() {
+        replay.record(&stored(n as u64 + 1, line)).expect("what is written can be applied");
+    }
+    assert_eq!(replay.finish().decide(), None);
 }
 
 /// State folders as a daemon left them, a snapshot and records after it: the database's version, then that of the records.
@@ -120,7 +147,7 @@ fn the_journal_of_version_3_gives_the_leases_and_the_world_that_it_gave() {
 /// with the same variable this test writes what it holds.
 #[test]
 fn every_state_folder_holds_what_it_held() {
-    for name in ["state-1-3", "state-1-3-later"] {
+    for name in ["state-1-3", "state-1-3-later", "state-1-4"] {
         let folder = tempfile::tempdir().expect("a folder");
         let copied = std::fs::copy(data(&format!("{name}.db")), folder.path().join("oef.db"));
         copied.expect("the sample");
@@ -147,6 +174,7 @@ fn every_state_folder_holds_what_it_held() {
             assert!(is_there, "the sample has {field}");
         }
         contains(&known(&world), &expected, "the world");
+        decides_as_it_did(name, &world);
         if name != "state-1-3" {
             has_what_came_later(&world, &expected);
             assert_eq!(vec![json!({"leases": leases(&world)})], read_leases(name));
@@ -168,6 +196,31 @@ fn has_what_came_later(world: &World, expected: &Value) {
     assert!(expected["workloads"].to_string().contains("gang_figures"), "gangs are known");
 }
 
+/// `OEF_WRITE_SAMPLE=every-v4 cargo test -p oef-server versions` writes it anew: only until it is released.
+#[test]
+fn the_journal_with_every_kind_of_record_gives_what_it_gave() {
+    if std::env::var_os("OEF_WRITE_SAMPLE").is_some_and(|written| written == "every-v4") {
+        write_life("every-v4", &everything());
+    }
+    gives_what_it_gave("every-v4");
+}
+
+/// A kind that is in no sample could become unreadable, or mean something else, and nothing would say so.
+#[test]
+fn every_kind_of_record_is_in_a_sample() {
+    let mut kinds: BTreeSet<&str> = BTreeSet::new();
+    for sample in ["life-v2", "life-v3", "life-v4", "every-v4"] {
+        let journal = read_journal(sample);
+        for line in journal.lines() {
+            let record: Record = recorded(|| serde_json::from_str(line)).expect("a record");
+            kinds.insert(record.change.kind());
+        }
+    }
+    let all = Change::VARIANTS.iter().copied();
+    let missing: Vec<&str> = all.filter(|kind| !kinds.contains(kind)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 fn gives_what_it_gave(name: &str) {
     let mut replay = Replay::default();
     for (n, line) in read_journal(name).lines().enumerate() {
@@ -177,11 +230,34 @@ fn gives_what_it_gave(name: &str) {
     let expected: Value = serde_json::from_str(&expected.expect("the sample")).expect("JSON");
     contains(&known(replay.world()), &expected, "the world");
     assert_eq!(vec![json!({"leases": leases(replay.world())})], read_leases(name));
+    decides_as_it_did(name, replay.world());
+}
+
+/// What the next decision is made from, down to the last figure: since records meant 3 nothing of it is computed by a
+/// scheduler that may be a better one later. A change of it needs another `MEANING`. With the whole sample it is written
+/// anew, too; alone by `OEF_WRITE_SAMPLE=NAME.sched`.
+fn decides_as_it_did(name: &str, world: &World) {
+    if name == "life-v2" {
+        return;
+    }
+    let beside = data(&format!("{name}.sched.json"));
+    let decides = json!({"sched": world.sched, "guard": world.guard});
+    let word = format!("{name}.sched");
+    if std::env::var_os("OEF_WRITE_SAMPLE").is_some_and(|w| w == name || *w == *word) {
+        std::fs::write(&beside, format!("{decides}\n")).expect("written");
+    }
+    let expected = std::fs::read_to_string(&beside).expect("the sample");
+    let expected = serde_json::from_str(&expected).expect("JSON");
+    contains(&decides, &expected, "what decides");
 }
 
 fn write_sample(name: &str) {
     let mut life = Life::new(21);
     life.live_on(LENGTH);
+    write_life(name, &life);
+}
+
+fn write_life(name: &str, life: &Life) {
     let lines: Vec<String> =
         life.journal.iter().map(|r| serde_json::to_string(r).expect("text")).collect();
     std::fs::write(data(&format!("{name}.journal.jsonl")), lines.join("\n") + "\n")
@@ -195,7 +271,7 @@ fn write_sample(name: &str) {
 #[test]
 fn records_that_a_newer_version_wrote_are_an_error_with_the_way_out() {
     let lines = [
-        r#"{"at":1,"change":{"began":{"meaning":4,"sched":{},"settings":{"grace_ms":1,"ended_jobs_max":1,"events_max":1}}}}"#,
+        r#"{"at":1,"change":{"began":{"meaning":7,"sched":{},"settings":{"grace_ms":1,"ended_jobs_max":1,"events_max":1}}}}"#,
         r#"{"at":1,"change":{"something_new":{}}}"#,
     ];
     for line in lines {
@@ -234,8 +310,8 @@ fn leases(world: &World) -> Value {
     Value::Array(jobs.collect())
 }
 
-/// What a user would notice if it were different. The scheduler's own state is not in it: a better scheduler
-/// may decide otherwise about the same records.
+/// What a user would notice if it were different. The scheduler's own state is not in it: before records meant 3, a
+/// better scheduler may decide otherwise about the same ones. After, see [`decides_as_it_did`].
 fn known(world: &World) -> Value {
     json!({
         "jobs": world.jobs,

@@ -8,7 +8,7 @@ mod report;
 use crate::args::tenants::{ProfileArgs, ProfileCommand, ProfileShowArgs};
 use oef_api::client::Client;
 use oef_api::types::{Profile, Provenance, Workload};
-use oef_report::format::{figure, percent};
+use oef_report::format::{counted, figure, percent};
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::Table;
@@ -50,8 +50,9 @@ pub fn speeds(throughput: &BTreeMap<String, f64>) -> String {
 pub fn render(workload: &Workload) -> String {
     let mut out = String::new();
     let name = format!("{}/{}", safe(&workload.tenant), safe(&workload.name));
-    let (weight, jobs) = (figure(workload.weight), workload.jobs);
-    let _ = writeln!(out, "{}: weight {weight}, {jobs} live jobs", name.bold());
+    let weight = figure(workload.weight);
+    let jobs = counted(workload.jobs as usize, "live job");
+    let _ = writeln!(out, "{}: weight {weight}, {jobs}", name.bold());
     let profile = &workload.profile;
     let _ = writeln!(
         out,

@@ -5,10 +5,10 @@ use crate::args::jobs::SubmitArgs;
 use crate::commands::client::{logs, wait};
 use oef_api::client::Client;
 use oef_api::parsed::TenantName;
-use oef_api::types::{Info, Job, JobBatch, JobState, Role, SubmitQuery, Submitted};
+use oef_api::types::{Info, JobBatch, JobState, Role, SubmitQuery, Submitted};
+use oef_terminal::document::Document;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
-use serde::Serialize;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
@@ -109,15 +109,6 @@ fn told(
     Ok(())
 }
 
-/// The answer, with the jobs as they ended where that was waited for.
-#[derive(Serialize)]
-struct Document<'a> {
-    ids: &'a [u64],
-    notes: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    jobs: Option<&'a [Job]>,
-}
-
 fn finish(
     args: &SubmitArgs,
     client: &Client,
@@ -130,8 +121,9 @@ fn finish(
         _ => None,
     };
     if args.json {
-        let (ids, notes) = (&submitted.ids, &submitted.notes);
-        printer.json(&Document { ids, notes, jobs: jobs.as_deref() })?;
+        // With the jobs as they ended where that was waited for.
+        let answer = Document::part().with("ids", &submitted.ids).with("notes", &submitted.notes);
+        printer.json(&answer.maybe("jobs", jobs.as_deref()))?;
     }
     let is_done = jobs.iter().flatten().all(|job| job.state == JobState::Finished);
     Ok(if is_done { Exit::Done } else { Exit::DoesNotHold })

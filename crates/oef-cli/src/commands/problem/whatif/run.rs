@@ -4,17 +4,17 @@ use super::{changes, live, table};
 use crate::args::problem::WhatifArgs;
 use crate::commands::problem::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use crate::input::{self, nearest};
-use crate::output::audit_document::AuditDocument;
-use crate::output::document::{SolverDocument, per_type};
+use crate::output::audit_document::audit_document;
+use crate::output::document::{per_type, solver_document};
 use oef_core::change::{TenantFigures, whatif_with};
 use oef_core::{Certificate, Mechanism, Problem, WhatIf, audit};
-use oef_terminal::document::{Object, VERSION, finite};
+use oef_terminal::document::Document;
 use oef_terminal::{Exit, Failure, Printer};
 use serde::Serialize;
 
 pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(path) = &args.problem else { return live::run(args, printer) };
-    let mechanism = args.mechanism.unwrap_or(Mechanism::Cooperative);
+    let mechanism = args.mechanism.unwrap_or(Mechanism::DEFAULT);
     let loaded = input::load(path, &args.counts)?;
     warn_useless_cap(args.solve, &[mechanism], printer);
     let changes = changes::read(args, &loaded, printer)?;
@@ -60,84 +60,50 @@ fn warn_unused_types(before: &Problem, after: &Problem, printer: &Printer) {
     }
 }
 
-#[derive(Serialize)]
-struct WhatifDocument<'a> {
-    version: u32,
-    mechanism: &'static str,
-    reference: &'a str,
-    total: Difference<f64>,
-    tenants: Vec<TenantDocument<'a>>,
-    prices: Both<Object<'a, f64>>,
-    audit: Both<AuditDocument<'a>>,
-    solver: Both<SolverDocument>,
-}
-
-#[derive(Serialize)]
-struct Difference<T> {
-    before: T,
-    after: T,
-    difference: f64,
-}
-
-#[derive(Serialize)]
-struct TenantDocument<'a> {
-    name: &'a str,
-    before: Option<FiguresDocument<'a>>,
-    after: Option<FiguresDocument<'a>>,
-    /// Of the throughput; somebody who is not there has none.
-    difference: f64,
-}
-
-#[derive(Serialize)]
-struct FiguresDocument<'a> {
-    throughput: f64,
-    equal_split: f64,
-    share: Object<'a, f64>,
-}
-
 fn document<'a>(
     problem: &'a Problem,
     answer: &'a WhatIf,
-    audits: &Both<Certificate>,
-) -> WhatifDocument<'a> {
-    let tenants = answer.tenants.iter().map(|t| TenantDocument {
-        name: &t.name,
-        before: t.before.as_ref().map(|f| figures(problem, f)),
-        after: t.after.as_ref().map(|f| figures(&answer.problem, f)),
-        difference: finite(throughput(&t.after) - throughput(&t.before)),
+    audits: &'a Both<Certificate>,
+) -> impl Serialize {
+    let tenants = answer.tenants.iter().map(|t| {
+        Document::part()
+            .with("name", t.name.as_str())
+            .with("before", t.before.as_ref().map(|f| figures(problem, f)))
+            .with("after", t.after.as_ref().map(|f| figures(&answer.problem, f)))
+            .number("difference", throughput(&t.after) - throughput(&t.before))
     });
     let (before, after) = answer.total;
-    WhatifDocument {
-        version: VERSION,
-        mechanism: answer.after.mechanism.name(),
-        reference: &problem.types()[problem.reference().0].name,
-        total: Difference {
-            before: finite(before),
-            after: finite(after),
-            difference: finite(after - before),
-        },
-        tenants: tenants.collect(),
-        prices: Both {
-            before: per_type(problem, &answer.before.prices),
-            after: per_type(&answer.problem, &answer.after.prices),
-        },
-        audit: Both {
-            before: AuditDocument::new(problem, &audits.before),
-            after: AuditDocument::new(&answer.problem, &audits.after),
-        },
-        solver: Both {
-            before: SolverDocument::new(&answer.before, None),
-            after: SolverDocument::new(&answer.after, None),
-        },
-    }
+    let total = Document::part()
+        .number("before", before)
+        .number("after", after)
+        .number("difference", after - before);
+    let prices = Both {
+        before: per_type(problem, &answer.before.prices),
+        after: per_type(&answer.problem, &answer.after.prices),
+    };
+    let audit = Both {
+        before: audit_document(problem, &audits.before),
+        after: audit_document(&answer.problem, &audits.after),
+    };
+    let solver = Both {
+        before: solver_document(&answer.before, None),
+        after: solver_document(&answer.after, None),
+    };
+    Document::whole()
+        .with("mechanism", answer.after.mechanism.name())
+        .with("reference", problem.types()[problem.reference().0].name.as_str())
+        .with("total", total)
+        .list("tenants", tenants)
+        .with("prices", prices)
+        .with("audit", audit)
+        .with("solver", solver)
 }
 
-fn figures<'a>(problem: &'a Problem, figures: &TenantFigures) -> FiguresDocument<'a> {
-    FiguresDocument {
-        throughput: finite(figures.throughput),
-        equal_split: finite(figures.equal_split),
-        share: per_type(problem, &figures.share),
-    }
+fn figures(problem: &Problem, figures: &TenantFigures) -> impl Serialize {
+    Document::part()
+        .number("throughput", figures.throughput)
+        .number("equal_split", figures.equal_split)
+        .with("share", per_type(problem, &figures.share))
 }
 
 /// The throughput of a tenant that may not be there.

@@ -64,14 +64,14 @@ pub fn section(run: &RunResult, cast: &Cast, round: f64) -> Section {
         ])
         .figure(
             &deficits(run, cast, round),
-            "Summed over a tenant's workloads. Above zero it is still to get GPUs; below zero it has used GPUs ahead of its share, and \
-             others go first. An account cannot leave its limits, about two of the workload's largest gangs.",
+            "Summed over a tenant's workloads. Above zero turns are due; below zero more was used than its turns, and \
+             others go first. Turns that nobody waits for lapse. An account cannot leave its limits, about two of the workload's largest gangs.",
         )
 }
 
 fn deficits(run: &RunResult, cast: &Cast, round: f64) -> LineChart {
     let chart = LineChart::new("Deficits", "A line per tenant around zero")
-        .y(Axis::new("still to get").unit("GPU-rounds"))
+        .y(Axis::new("turns due").unit("GPU-rounds"))
         .reference(0.0, "");
     by_tenant(chart, run, &run.series.deficits, cast, round)
 }

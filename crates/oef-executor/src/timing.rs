@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long a batch takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct Timing {
     /// The median of the batches.
     pub batch_seconds: f64,
     /// How far the middle half of the batches lies apart, relative to their median.
@@ -14,11 +14,10 @@ pub struct Measured {
     /// How many lots of batches it took.
     pub lots: u32,
     /// The part of the time that was spent waiting for data, where the job tells.
-    #[serde(default)]
     pub wait: Option<f64>,
 }
 
-impl Measured {
+impl Timing {
     /// Whether every figure is one that a clock can give: what a job writes itself may be anything.
     pub fn is_sound(&self) -> bool {
         let throughput = 1.0 / self.batch_seconds;

@@ -1,4 +1,4 @@
-//! Places for connections: so many and no more. When there are none left, strangers give way to those who come: the
+//! Seats for connections: so many and no more. When there are none left, strangers give way to those who come: the
 //! oldest connection from the address that has the most. Whoever has shown a valid token stays.
 
 use std::cmp::Reverse;
@@ -16,8 +16,8 @@ const WAITING_PART: usize = 4;
 /// so that no token keeps all others out.
 const TOKEN_PART: usize = 8;
 
-/// All places.
-pub(super) struct Places {
+/// All seats.
+pub(crate) struct Seats {
     room: Arc<Semaphore>,
     waiting: Semaphore,
     per_token: usize,
@@ -36,10 +36,10 @@ struct Table {
     of_token: BTreeMap<u64, usize>,
 }
 
-impl Places {
-    pub fn new(room: usize) -> Arc<Places> {
+impl Seats {
+    pub fn new(room: usize) -> Arc<Seats> {
         let room = room.min(Semaphore::MAX_PERMITS);
-        Arc::new(Places {
+        Arc::new(Seats {
             room: Arc::new(Semaphore::new(room)),
             waiting: Semaphore::new(room.div_ceil(WAITING_PART)),
             per_token: room.div_ceil(TOKEN_PART),
@@ -48,7 +48,7 @@ impl Places {
     }
 
     /// A place for a connection from an address, if there is one or somebody gives way.
-    pub async fn take(self: &Arc<Places>, address: u64) -> Option<Place> {
+    pub async fn take(self: &Arc<Seats>, address: u64) -> Option<Seat> {
         let permit = match Arc::clone(&self.room).try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
@@ -64,8 +64,8 @@ impl Places {
         let number = table.next;
         table.next += 1;
         table.strangers.entry(address).or_default().insert(number, Arc::clone(&leave));
-        let guest = Guest { places: Arc::clone(self), address, number };
-        Some(Place { guest, leave, _permit: permit })
+        let guest = Guest { seats: Arc::clone(self), address, number };
+        Some(Seat { guest, leave, _permit: permit })
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -105,14 +105,14 @@ impl Table {
 }
 
 /// A place among the connections, until it is dropped.
-pub(super) struct Place {
+pub(crate) struct Seat {
     guest: Guest,
     /// Notified when it has to give way.
     leave: Arc<Notify>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Place {
+impl Seat {
     pub fn guest(&self) -> Guest {
         self.guest.clone()
     }
@@ -122,17 +122,17 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Seat {
     fn drop(&mut self) {
-        let Guest { places, address, number } = &self.guest;
-        places.table().remove(*address, *number);
+        let Guest { seats, address, number } = &self.guest;
+        seats.table().remove(*address, *number);
     }
 }
 
 /// Whoever is at the other end of a connection.
 #[derive(Clone)]
-pub(super) struct Guest {
-    places: Arc<Places>,
+pub(crate) struct Guest {
+    seats: Arc<Seats>,
     address: u64,
     number: u64,
 }
@@ -140,10 +140,10 @@ pub(super) struct Guest {
 impl Guest {
     /// It showed a valid token, and does not give way any more, unless the token has very many connections.
     pub fn is_known(&self, token: u64) {
-        let mut table = self.places.table();
+        let mut table = self.seats.table();
         let count = table.of_token.get(&token).copied().unwrap_or_default();
         // One that is not among the strangers is known already, or is on its way out.
-        if count < self.places.per_token
+        if count < self.seats.per_token
             && table.remove_stranger(self.address, self.number).is_some()
         {
             table.known.insert(self.number, token);
@@ -160,8 +160,8 @@ mod tests {
     const OTHER: u64 = 2;
 
     /// Takes a place; whoever has to give way for it does.
-    async fn come(places: &Arc<Places>, guests: &mut Vec<Option<Place>>, from: u64) -> bool {
-        let mut come = Box::pin(places.take(from));
+    async fn come(seats: &Arc<Seats>, guests: &mut Vec<Option<Seat>>, from: u64) -> bool {
+        let mut come = Box::pin(seats.take(from));
         loop {
             if let Ok(taken) = timeout(Duration::from_millis(1), &mut come).await {
                 let is_in = taken.is_some();
@@ -169,7 +169,7 @@ mod tests {
                 return is_in;
             }
             for guest in guests.iter_mut() {
-                let told = |place: &mut Place| {
+                let told = |place: &mut Seat| {
                     let (leave, mut cx) =
                         (place.leave(), std::task::Context::from_waker(std::task::Waker::noop()));
                     std::pin::pin!(leave.notified()).poll(&mut cx).is_ready()
@@ -179,51 +179,51 @@ mod tests {
         }
     }
 
-    fn stay(guests: &[Option<Place>]) -> Vec<u64> {
+    fn stay(guests: &[Option<Seat>]) -> Vec<u64> {
         guests.iter().flatten().map(|place| place.guest.number).collect()
     }
 
     #[tokio::test]
     async fn the_oldest_of_the_address_with_the_most_gives_way() {
-        let places = Places::new(4);
+        let seats = Seats::new(4);
         let mut guests = Vec::new();
         for from in [OTHER, FLOOD, FLOOD, FLOOD, FLOOD, FLOOD] {
-            assert!(come(&places, &mut guests, from).await);
+            assert!(come(&seats, &mut guests, from).await);
         }
         assert_eq!(stay(&guests), [0, 3, 4, 5]);
-        assert!(come(&places, &mut guests, OTHER).await);
-        assert!(come(&places, &mut guests, 3).await, "the oldest of all where two have as many");
+        assert!(come(&seats, &mut guests, OTHER).await);
+        assert!(come(&seats, &mut guests, 3).await, "the oldest of all where two have as many");
         assert_eq!(stay(&guests), [4, 5, 6, 7]);
     }
 
     #[tokio::test]
     async fn who_showed_a_token_stays_and_no_token_fills_the_room() {
-        let places = Places::new(8 * 2);
+        let seats = Seats::new(8 * 2);
         let mut guests = Vec::new();
         for _ in 0..16 {
-            assert!(come(&places, &mut guests, FLOOD).await);
+            assert!(come(&seats, &mut guests, FLOOD).await);
             guests.iter().flatten().for_each(|place| place.guest.is_known(7));
         }
         for _ in 0..20 {
-            assert!(come(&places, &mut guests, OTHER).await);
+            assert!(come(&seats, &mut guests, OTHER).await);
         }
         let left: Vec<u64> = [0, 1].into_iter().chain(10..16).chain(28..36).collect();
         assert_eq!(stay(&guests), left, "two stay for the token; the others divide the rest");
         drop(guests);
-        let table = places.table();
+        let table = seats.table();
         assert!(table.strangers.is_empty() && table.known.is_empty() && table.of_token.is_empty());
     }
 
     #[tokio::test]
     async fn where_all_are_known_nobody_comes_in() {
-        let places = Places::new(2);
+        let seats = Seats::new(2);
         let mut guests = Vec::new();
         for token in 0..2 {
-            assert!(come(&places, &mut guests, FLOOD).await);
+            assert!(come(&seats, &mut guests, FLOOD).await);
             guests.iter().flatten().for_each(|place| place.guest.is_known(token));
         }
-        assert!(!come(&places, &mut guests, OTHER).await);
+        assert!(!come(&seats, &mut guests, OTHER).await);
         guests.clear();
-        assert!(come(&places, &mut guests, OTHER).await);
+        assert!(come(&seats, &mut guests, OTHER).await);
     }
 }

@@ -5,7 +5,7 @@ use crate::notify::hmac;
 use crate::secret::{self, hexadecimal, same};
 use crate::slurm::ExecutorKind;
 use crate::up;
-use oef_api::types::Problem;
+use oef_api::types::ApiError;
 use oef_sched::{Generation, JobId};
 use std::fmt;
 use std::fs;
@@ -22,7 +22,7 @@ const KEY_FILE: &str = "terminal.key";
 
 /// How jobs reach the daemon.
 #[derive(Clone, PartialEq, Eq)]
-pub struct TerminalAccess {
+pub struct TerminalEndpoint {
     /// The address.
     pub server: String,
     /// The authority that signed its certificate, in PEM.
@@ -31,17 +31,17 @@ pub struct TerminalAccess {
     key: String,
 }
 
-impl fmt::Debug for TerminalAccess {
+impl fmt::Debug for TerminalEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TerminalAccess").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("TerminalEndpoint").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
-impl TerminalAccess {
+impl TerminalEndpoint {
     /// With the key of this state folder, which is made if there is none.
-    pub fn open(state: &Path, server: String, ca: Option<&Path>) -> io::Result<TerminalAccess> {
+    pub fn open(state: &Path, server: String, ca: Option<&Path>) -> io::Result<TerminalEndpoint> {
         let ca = ca.map(fs::read_to_string).transpose()?;
-        Ok(TerminalAccess { server, ca, key: key_in(&state.join(KEY_FILE))? })
+        Ok(TerminalEndpoint { server, ca, key: key_in(&state.join(KEY_FILE))? })
     }
 
     /// The secret of one run of a job, or of a shell beside it.
@@ -69,7 +69,7 @@ impl TerminalAccess {
 }
 
 /// A secret for whoever submits a job in a terminal, and its hash.
-pub fn new_key() -> Result<(String, String), Problem> {
+pub fn new_key() -> Result<(String, String), ApiError> {
     secret::new().map(|secret| (secret.text, secret.hash))
 }
 
@@ -119,17 +119,17 @@ mod tests {
     #[test]
     fn secrets_are_of_one_run_and_the_same_after_a_restart() {
         let folder = tempfile::tempdir().expect("a folder");
-        let open = || TerminalAccess::open(folder.path(), "x".into(), None).expect("opened");
+        let open = || TerminalEndpoint::open(folder.path(), "x".into(), None).expect("opened");
         let (one, again) = (open(), open());
         let secret = one.secret(JobId(7), Generation(2), None);
-        let is_of = |access: &TerminalAccess, job, run, shell| {
+        let is_of = |access: &TerminalEndpoint, job, run, shell| {
             access.is_secret(&secret, JobId(job), Generation(run), shell)
         };
         assert!(is_of(&again, 7, 2, None));
         assert!(!is_of(&again, 7, 3, None) && !is_of(&again, 72, 2, None));
         assert!(!is_of(&again, 7, 2, Some(5)));
         let other = tempfile::tempdir().expect("a folder");
-        let other = TerminalAccess::open(other.path(), "x".into(), None).expect("opened");
+        let other = TerminalEndpoint::open(other.path(), "x".into(), None).expect("opened");
         assert!(!is_of(&other, 7, 2, None));
         assert!(!format!("{one:?}").contains(&one.key));
     }

@@ -1,19 +1,19 @@
 use super::{Scene, admin, of, viewer};
-use crate::daemon::Page;
 use crate::view;
 use crate::world::{Change, TokenEntry};
 use oef_api::parsed::Weight;
+use oef_api::types::PageQuery;
 use oef_api::types::{Limits, NodeHealth, Role};
 use oef_core::Mechanism;
 
-fn page(limit: u32, after: Option<String>) -> Page {
-    Page { limit: Some(limit), after }
+fn page(limit: u32, after: Option<String>) -> PageQuery {
+    PageQuery { limit: Some(limit), after }
 }
 
 #[test]
 fn a_tenant_shows_its_figures_and_they_add_up() {
     let scene = Scene::two_tenants(Mechanism::Cooperative);
-    let all = view::tenants(&scene.world, &viewer(), &Page::default()).expect("two").tenants;
+    let all = view::tenants(&scene.world, &viewer(), &PageQuery::default()).expect("two").tenants;
     assert_eq!(all.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["alice", "bob"]);
     for gpu in ["slow", "fast"] {
         assert_eq!(all.iter().map(|t| t.holds[gpu]).sum::<u32>(), 1, "{gpu}");
@@ -29,7 +29,7 @@ fn a_tenant_shows_its_figures_and_they_add_up() {
         );
     }
     assert!(view::tenant(&scene.world, &of("alice"), "bob").is_err());
-    let own = view::tenants(&scene.world, &of("bob"), &Page::default()).expect("one").tenants;
+    let own = view::tenants(&scene.world, &of("bob"), &PageQuery::default()).expect("one").tenants;
     assert_eq!(own, all[1..]);
 }
 
@@ -75,9 +75,11 @@ fn a_workload_shows_its_profile_and_its_live_jobs() {
     let problem = view::workload(&scene.world, &admin(), "alice", "none").expect_err("not there");
     assert_eq!(problem.kind, "unknown_workload");
     assert!(view::workload(&scene.world, &of("alice"), "bob", "train").is_err());
-    let own = view::workloads(&scene.world, &of("bob"), None, &Page::default()).expect("one");
+    let own = view::workloads(&scene.world, &of("bob"), None, &PageQuery::default()).expect("one");
     assert_eq!(own.workloads.iter().map(|w| w.tenant.as_str()).collect::<Vec<_>>(), ["bob"]);
-    assert!(view::workloads(&scene.world, &of("bob"), Some("alice"), &Page::default()).is_err());
+    assert!(
+        view::workloads(&scene.world, &of("bob"), Some("alice"), &PageQuery::default()).is_err()
+    );
 }
 
 #[test]
@@ -95,10 +97,10 @@ fn groups_name_the_tenants_that_the_caller_may_see() {
         let limits = Limits { gpus: Some(4), jobs: None };
         scene.apply(Change::TenantCreated { name, weight: Weight::default(), group, limits });
     }
-    let all = view::groups(&scene.world, &admin(), &Page::default()).expect("two").groups;
+    let all = view::groups(&scene.world, &admin(), &PageQuery::default()).expect("two").groups;
     assert_eq!(all[0].name, "physics");
     assert_eq!((all[0].parent.as_deref(), all[0].tenants.len()), (Some("science"), 2));
-    let own = view::groups(&scene.world, &of("bob"), &Page::default()).expect("two").groups;
+    let own = view::groups(&scene.world, &of("bob"), &PageQuery::default()).expect("two").groups;
     assert_eq!(own[0].tenants, ["bob"]);
     let tenant = view::tenant(&scene.world, &admin(), "bob").expect("there");
     assert_eq!((tenant.group.as_deref(), tenant.limits.gpus), (Some("physics"), Some(4)));
@@ -144,7 +146,7 @@ fn tokens_are_for_admins_and_their_hashes_for_nobody() {
     }
     for caller in [viewer(), of("alice")] {
         let problem =
-            view::tokens(&scene.world, &caller, &Page::default()).expect_err("not theirs");
+            view::tokens(&scene.world, &caller, &PageQuery::default()).expect_err("not theirs");
         assert_eq!(problem.status, 403);
     }
     let first = view::tokens(&scene.world, &admin(), &page(3, None)).expect("five");
@@ -165,7 +167,7 @@ fn why_a_tenant_has_what_it_has_names_its_worth_and_the_prices() {
         has("trains at 2.1429, an equal split (what its jobs can use of it) at 3, in GPUs of slow"),
         "{why:?}"
     );
-    assert!(has("value of one more GPU (cluster throughput)"), "{why:?}");
+    assert!(has("price of a GPU, in throughput"), "{why:?}");
     assert!(view::tenant_why(&scene.world, &of("bob"), "alice").is_err());
 }
 
@@ -175,4 +177,14 @@ fn the_settings_are_those_that_count() {
     let settings = view::settings(&scene.world, &viewer()).expect("for all");
     assert_eq!((settings.mechanism.as_str(), settings.round_s), ("nash", 60.0));
     assert_eq!(settings.grace_s, scene.world.settings.grace_ms as f64 / 1000.0);
+}
+
+/// The sum of nothing is -0 in floating point.
+#[test]
+fn a_tenant_without_jobs_has_a_share_of_nothing() {
+    let mut scene = Scene::two_tenants(Mechanism::Cooperative);
+    scene.tenant("carol", 1.0);
+    let carol = view::tenant(&scene.world, &admin(), "carol").expect("she is there");
+    let figures: Vec<f64> = carol.share.into_values().chain(carol.deficit.into_values()).collect();
+    assert!(!figures.is_empty() && figures.iter().all(|x| *x == 0.0 && x.is_sign_positive()));
 }

@@ -1,19 +1,23 @@
 //! Who may see what, and which page of it.
 
 use crate::caller::Caller;
-use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::reason::LAST_LINE;
 use crate::world::{JobEntry, TenantEntry, World};
 use oef_api::limits::PAGE_MAX;
-use oef_api::types::Problem;
+use oef_api::types::PageQuery;
+use oef_api::types::{ApiError, Role};
 use oef_sched::JobId;
 
 /// Entries of a page where nothing is said: a screen or two.
 const PAGE_DEFAULT: u32 = 100;
 
 /// A job that the caller may see. That of another tenant is not there, for all they can tell.
-pub(super) fn job<'a>(world: &'a World, caller: &Caller, id: u64) -> Result<&'a JobEntry, Problem> {
+pub(super) fn job<'a>(
+    world: &'a World,
+    caller: &Caller,
+    id: u64,
+) -> Result<&'a JobEntry, ApiError> {
     let found = world.jobs.get(&JobId(id)).filter(|job| caller.may_see(job.tenant()));
     found.map(AsRef::as_ref).ok_or_else(|| {
         Kind::NotFound
@@ -27,17 +31,34 @@ pub(super) fn tenant<'a>(
     world: &'a World,
     caller: &Caller,
     name: &str,
-) -> Result<&'a TenantEntry, Problem> {
+) -> Result<&'a TenantEntry, ApiError> {
     let found = world.tenants.get(name).filter(|_| caller.may_see(name));
     found.ok_or_else(|| unknown_tenant(name))
 }
 
 /// There is no such tenant, for this caller.
-pub(super) fn unknown_tenant(name: &str) -> Problem {
+pub(super) fn unknown_tenant(name: &str) -> ApiError {
     Kind::UnknownTenant
         .problem(format!("there is no tenant `{name}`"))
         .hint("`oef tenants` lists those that you may see")
         .field("tenant")
+}
+
+/// The tenant to which an answer is kept; none: the caller sees everybody.
+pub(super) fn only(caller: &Caller) -> Option<&str> {
+    match caller.role {
+        Role::Tenant => Some(caller.tenant.as_deref().unwrap_or_default()),
+        Role::Admin | Role::Operator | Role::Viewer => None,
+    }
+}
+
+/// A tenant tries out what is another's or belongs to all. What that did to its own share would tell it what others
+/// work on and how much they want.
+pub(super) fn tries_out_others(field: &str) -> ApiError {
+    Kind::Forbidden
+        .problem("a tenant tries out its own weight and its own jobs only")
+        .hint("ask an operator of the cluster about anything else")
+        .field(field)
 }
 
 /// A sentence without the job's own output, for those who may not see inside.
@@ -46,7 +67,7 @@ pub fn without_output(reason: &str) -> &str {
 }
 
 /// How many entries a page may have.
-pub(super) fn limit(asked: Option<u32>) -> Result<usize, Problem> {
+pub(super) fn limit(asked: Option<u32>) -> Result<usize, ApiError> {
     match asked.unwrap_or(PAGE_DEFAULT) {
         0 => Err(Kind::BadRequest.problem("a page of 0 entries shows nothing")),
         more if more > PAGE_MAX => {
@@ -58,7 +79,7 @@ pub(super) fn limit(asked: Option<u32>) -> Result<usize, Problem> {
 }
 
 /// A mark that is a number: that of the last entry of the page before.
-pub(super) fn number_mark(after: Option<&str>) -> Result<Option<u64>, Problem> {
+pub(super) fn number_mark(after: Option<&str>) -> Result<Option<u64>, ApiError> {
     let read = |mark: &str| {
         mark.parse().map_err(|_| {
             Kind::BadRequest
@@ -73,8 +94,8 @@ pub(super) fn number_mark(after: Option<&str>) -> Result<Option<u64>, Problem> {
 /// A page of things that have a name: those after the mark, and the mark for the next page.
 pub(super) fn named<T>(
     things: impl Iterator<Item = (String, T)>,
-    page: &Page,
-) -> Result<(Vec<T>, Option<String>), Problem> {
+    page: &PageQuery,
+) -> Result<(Vec<T>, Option<String>), ApiError> {
     let limit = limit(page.limit)?;
     let after = |name: &String| page.after.as_ref().is_none_or(|after| name > after);
     let mut shown = Vec::new();

@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 /// An error, with the way out.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Problem {
+#[schema(as = Problem)]
+pub struct ApiError {
     /// The kind of problem, a stable word for scripts: `unknown_tenant`, `bad_request`, `conflict`...
     #[serde(rename = "type")]
     pub kind: String,
@@ -24,7 +25,7 @@ pub struct Problem {
     pub field: Option<String>,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)
     }

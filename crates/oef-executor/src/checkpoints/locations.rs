@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 /// Where the folders of all jobs are.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct Locations {
     /// The state folder, absolute.
     dir: PathBuf,
     config: CheckpointConfig,
 }
 
-impl Places {
-    pub(crate) fn new(dir: &Path, config: &CheckpointConfig) -> Places {
-        Places { dir: dir.into(), config: config.clone() }
+impl Locations {
+    pub(crate) fn new(dir: &Path, config: &CheckpointConfig) -> Locations {
+        Locations { dir: dir.into(), config: config.clone() }
     }
 
     /// How many copies are kept on hosts that jobs have left.
@@ -58,7 +58,7 @@ impl Places {
             },
             source: self.source(launch.job, last),
             is_known: checkpoints.is_known,
-            limits: self.config.limits,
+            limits: self.config.limits(),
         });
         (self.folder(launch.job, &wanted), fetch)
     }
@@ -70,15 +70,14 @@ impl Places {
         known.into_iter().find(|place| self.folder(spec.job, place) == spec.checkpoint_dir)
     }
 
-    /// The folders of a start that the executor keeps for the job, below its own. What a job names itself is never made
-    /// by the executor nor given to anybody: it may have the right to give away any folder of the machine.
+    /// The folders of a start that the executor keeps for the job: in its own folder, and in those of hosts. What a job names
+    /// itself is never made by the executor nor given to anybody: it may have the right to give away any folder of the machine.
     pub(crate) fn kept<'a>(&self, spec: &'a RunSpec) -> Vec<&'a Path> {
         let own = self.job_dir(spec.job);
         let work = Some(&spec.workdir).filter(|folder| **folder == own.join("work"));
         let is_kept = spec.checkpoint_dir == own.join("probe") || self.location(spec).is_some();
         let saved = Some(&spec.checkpoint_dir).filter(|_| is_kept);
-        let kept = work.into_iter().chain(saved).map(PathBuf::as_path);
-        kept.filter(|folder| folder.starts_with(&self.dir)).collect()
+        work.into_iter().chain(saved).map(PathBuf::as_path).collect()
     }
 
     /// The folder of a job's checkpoints.
@@ -143,7 +142,8 @@ mod tests {
     ) -> (String, Option<(String, Source)>) {
         let mut launch = launch(7, &["true"]);
         launch.checkpoints = Checkpoints { last, ..Checkpoints::default() };
-        let (folder, fetch) = Places::new(Path::new("/state"), &config).folder_for(&launch, host);
+        let (folder, fetch) =
+            Locations::new(Path::new("/state"), &config).folder_for(&launch, host);
         let folder = folder.display().to_string();
         (folder, fetch.map(|fetch| (fetch.from, fetch.source)))
     }
@@ -172,18 +172,18 @@ mod tests {
 
     #[test]
     fn a_folder_of_the_owner_and_a_profile_run_have_nothing_fetched() {
-        let places = Places::new(Path::new("/state"), &node());
+        let locations = Locations::new(Path::new("/state"), &node());
         let mut own = launch(7, &["true"]);
         own.checkpoints.own_dir = Some("/home/ada/run".into());
         own.checkpoints.last = Some(Host("a-0".into()));
-        assert_eq!(places.folder_for(&own, "b-0"), ("/home/ada/run".into(), None));
+        assert_eq!(locations.folder_for(&own, "b-0"), ("/home/ada/run".into(), None));
         own.probe = Some(crate::Probe {
             batches: 1,
             warmup: 0,
             least: oef_sched::Span(0),
             limit: oef_sched::Span(1),
         });
-        assert_eq!(places.folder_for(&own, "b-0"), ("/state/jobs/7/probe".into(), None));
+        assert_eq!(locations.folder_for(&own, "b-0"), ("/state/jobs/7/probe".into(), None));
     }
 
     #[test]
