@@ -1,8 +1,9 @@
 //! Why a job runs, stops or waits, as data; the sentences are made from it.
 
 use crate::gate::Obstacle;
-use crate::ids::{JobId, RoundId};
+use crate::ids::JobId;
 use crate::time::{Span, Time};
+use crate::why::{FORECAST_ROUNDS_MAX, Turn};
 use oef_core::TypeId;
 use std::fmt;
 
@@ -237,8 +238,8 @@ pub enum WaitReason {
     },
 }
 
-/// A reason with the round to expect.
-pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[String]) -> String {
+/// A reason, and when to expect the turn.
+pub(crate) fn sentence(reason: &WaitReason, turn: Turn, types: &[String]) -> String {
     let name = |gpu: &TypeId| types.get(gpu.0).map_or("?", String::as_str);
     let why = match reason {
         WaitReason::TooLarge { workers, most } => {
@@ -307,9 +308,10 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             format!("{due}; the jobs there {they}")
         }
     };
-    match expected {
-        Some(round) => format!("{why}; expected in round {round}"),
-        None => why,
+    match turn {
+        Turn::In(round) => format!("{why}; expected in round {round}"),
+        Turn::FarAway => format!("{why}; its turn is more than {FORECAST_ROUNDS_MAX} rounds away"),
+        Turn::Unknown => why,
     }
 }
 
@@ -391,12 +393,13 @@ fn plain(figure: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::RoundId;
 
     #[test]
     fn who_used_more_than_its_turns_does_not_save_up() {
         let waits = |deficit: f64| {
             let reason = WaitReason::Saving { gpu: TypeId(0), deficit, share: 0.5, workers: 2 };
-            sentence(&reason, Some(RoundId(7)), &["k80".into()])
+            sentence(&reason, Turn::In(RoundId(7)), &["k80".into()])
         };
         let behind = "its workload saves up for 2 GPUs: balance +1.25 GPU-rounds, +0.50 in each round, its turn comes near +1.00; expected in round 7";
         let ahead = "its workload waits for 2 GPUs: balance -1.25 GPU-rounds, +0.50 in each round, its turn comes near +1.00; expected in round 7";
@@ -408,7 +411,7 @@ mod tests {
         let said = |within: u64| {
             let within = Span(within);
             let reason = WaitReason::Protected { gpu: TypeId(0), workers: 1, within };
-            sentence(&reason, None, &["k80".into()])
+            sentence(&reason, Turn::Unknown, &["k80".into()])
         };
         assert!(said(300).ends_with("are protected for 1s more"), "{}", said(300));
     }

@@ -11,8 +11,43 @@ use crate::state::State;
 use crate::time::Span;
 use oef_core::TypeId;
 
-/// Nobody plans further ahead; 10,000 years of five-minute rounds.
-pub(crate) const ROUNDS_MAX: f64 = 1e9;
+/// Five weeks of five-minute rounds. What is farther away is not a round that anybody can plan with.
+pub(crate) const FORECAST_ROUNDS_MAX: f64 = 10_000.0;
+
+/// When a waiting job can expect its turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// In this round.
+    In(RoundId),
+    /// In more than `FORECAST_ROUNDS_MAX` rounds.
+    FarAway,
+    /// It does not only wait for its turn.
+    Unknown,
+}
+
+impl Turn {
+    fn after(state: &State, rounds: f64) -> Turn {
+        match rounds <= FORECAST_ROUNDS_MAX {
+            true => Turn::In(RoundId(state.round().0.saturating_add(rounds as u64))),
+            false => Turn::FarAway,
+        }
+    }
+
+    fn not_before(self, other: Turn) -> Turn {
+        match (self, other) {
+            (Turn::Unknown, _) | (_, Turn::Unknown) => Turn::Unknown,
+            (Turn::In(own), Turn::In(other)) => Turn::In(own.max(other)),
+            _ => Turn::FarAway,
+        }
+    }
+
+    fn round(self) -> Option<RoundId> {
+        match self {
+            Turn::In(round) => Some(round),
+            Turn::FarAway | Turn::Unknown => None,
+        }
+    }
+}
 
 /// What is known about a job's next steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +57,8 @@ pub struct Forecast {
     pub state: JobState,
     /// Why it waits; `None`: it does not.
     pub waits: Option<WaitReason>,
-    /// The round in which it can expect to start, as things are.
+    /// The round in which it can expect to start, as things are; `None`: it does not wait, cannot start, or its turn is
+    /// more than `FORECAST_ROUNDS_MAX` rounds away.
     pub expected: Option<RoundId>,
     /// All of that in a sentence.
     pub sentence: String,
@@ -35,13 +71,13 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
     let types = state.cluster().types();
     Some(match &job.phase {
         Phase::Queued => {
-            let (reason, expected) = waiting(state, slot);
-            let sentence = sentence(&reason, expected, types);
-            Forecast { state: job.state(), waits: Some(reason), expected, sentence }
+            let (reason, turn) = waiting(state, slot);
+            let sentence = sentence(&reason, turn, types);
+            Forecast { state: job.state(), waits: Some(reason), expected: turn.round(), sentence }
         }
         Phase::Held => {
             let reason = WaitReason::Blocked(state.obstacle(slot).unwrap_or(Obstacle::Held));
-            let sentence = sentence(&reason, None, types);
+            let sentence = sentence(&reason, Turn::Unknown, types);
             Forecast { state: job.state(), waits: Some(reason), expected: None, sentence }
         }
         Phase::Assigned { why, .. } => Forecast {
@@ -144,46 +180,45 @@ fn cannot_start(state: &State, job: &Job, types: &[usize]) -> Option<WaitReason>
         .or_else(left_out)
 }
 
-fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
+fn waiting(state: &State, slot: Slot) -> (WaitReason, Turn) {
     let job = state.at(slot);
     let (workload, workers) = (&state.workloads()[job.row().0], job.spec.workers);
     let capacity = state.cluster().capacity();
     let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
     if let Some(reason) = cannot_start(state, job, &types) {
-        return (reason, None);
+        return (reason, Turn::Unknown);
     }
     if let Some((rounds, wait)) = &job.room {
         let left = state.settings().patience.saturating_sub(*rounds).max(1);
-        let expected = RoundId(state.round().0.saturating_add(u64::from(left)));
         let reason =
             WaitReason::Room { gpu: wait.gpu, hosts: wait.hosts, workers, gain: wait.gain };
-        return (reason, Some(expected));
+        return (reason, Turn::after(state, f64::from(left)));
     }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
     if share <= 0.0 && owed <= 0.0 {
         let known = state.entitlement().workloads().contains(&job.row());
         return match known {
-            true => (WaitReason::NoShare, None),
-            false => (WaitReason::NextRound, Some(RoundId(state.round().0 + 1))),
+            true => (WaitReason::NoShare, Turn::Unknown),
+            false => (WaitReason::NextRound, Turn::after(state, 1.0)),
         };
     }
     if let Some(urgent) = taken_by_urgent(state, slot, owed + share) {
-        return (WaitReason::Urgent { job: urgent }, None);
+        return (WaitReason::Urgent { job: urgent }, Turn::Unknown);
     }
     let own = state.waiting_key(slot);
     let runs = |class: &&Class| class.most(&workload.profile, capacity) >= class.workers;
     let lines = || workload.classes.iter().filter(runs);
     let ahead = |class: &Class| class.waiting.range(..own).count();
     let gangs = lines().map(|class| ahead(class) as f64 * f64::from(class.workers)).sum();
-    let expected = expect(state, gangs, workers, owed, share);
+    let turn = expect(state, gangs, workers, owed, share);
     let next = lines().filter_map(|class| class.waiting.first()).min();
     if let Some(&(_, _, next, _)) = next.filter(|&&next| next < own) {
         let ahead = lines().map(ahead).sum();
         // Not before the first of them, which may wait for other things than its turn.
-        let first = state.slot_of(next).and_then(|slot| waiting(state, slot).1);
-        return (WaitReason::Behind { next, ahead }, first.map(|first| first.max(expected)));
+        let first = state.slot_of(next).map_or(Turn::Unknown, |slot| waiting(state, slot).1);
+        return (WaitReason::Behind { next, ahead }, turn.not_before(first));
     }
     let most = |figure: &dyn Fn(usize) -> f64| {
         let by_figure = |a: &usize, b: &usize| figure(*a).total_cmp(&figure(*b)).then(b.cmp(a));
@@ -192,13 +227,12 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let gpu = TypeId(most(&|j| workload.deficit_on(j) + workload.share_on(j)));
     if workload.deficit_on(gpu.0) + workload.share_on(gpu.0) >= f64::from(workers) {
         let within = protected_for(state, gpu.0, workers);
-        let rounds = (within.rounds(state.settings().round).ceil() as u64).max(1);
-        let expected = expected.max(RoundId(state.round().0.saturating_add(rounds)));
-        return (WaitReason::Protected { gpu, workers, within }, Some(expected));
+        let open = Turn::after(state, within.rounds(state.settings().round).ceil().max(1.0));
+        return (WaitReason::Protected { gpu, workers, within }, turn.not_before(open));
     }
     // What is told are the sums that the expected round comes from, and of the types the one of which it has most.
     let gpu = if share > 0.0 { TypeId(most(&|j| workload.share_on(j))) } else { gpu };
-    (WaitReason::Saving { gpu, deficit: owed, share, workers }, Some(expected))
+    (WaitReason::Saving { gpu, deficit: owed, share, workers }, turn)
 }
 
 /// Whether there are free GPUs for a job, or would be, but for nodes that are to be out before it ends.
@@ -263,8 +297,10 @@ fn protected_for(state: &State, gpu: usize, workers: u32) -> Span {
 
 /// The round in which the workload's credit reaches the gangs ahead and half of this one. An old credit without a share counts
 /// at once.
-fn expect(state: &State, ahead: f64, workers: u32, owed: f64, share: f64) -> RoundId {
-    let rounds = ((ahead + saved_up_for(workers) - owed) / share).ceil().clamp(1.0, ROUNDS_MAX);
-    let rounds = if share > 0.0 { rounds as u64 } else { 1 };
-    RoundId(state.round().0.saturating_add(rounds))
+fn expect(state: &State, ahead: f64, workers: u32, owed: f64, share: f64) -> Turn {
+    let rounds = match share > 0.0 {
+        true => ((ahead + saved_up_for(workers) - owed) / share).ceil().max(1.0),
+        false => 1.0,
+    };
+    Turn::after(state, rounds)
 }
