@@ -74,50 +74,44 @@ impl Instance {
             .filter(|j| active.iter().any(|&l| workload(l).speedup[j.0] > 0.0))
             .collect();
         types.sort_by(|a, b| problem.types()[a.0].name.cmp(&problem.types()[b.0].name));
+        let most = active.len();
         let mut instance = Instance {
             capacity: types.iter().map(|j| problem.types()[j.0].capacity).collect(),
+            weight: Vec::with_capacity(most),
+            speedup: Vec::with_capacity(most * types.len()),
             types,
-            weight: Vec::new(),
-            speedup: Vec::new(),
-            demand: Vec::new(),
-            members: Vec::new(),
+            demand: Vec::with_capacity(most),
+            members: Vec::with_capacity(most),
             first_member: vec![0],
             total_weight: problem.total_weight(),
         };
-        let runs = |l: &usize| instance.types.iter().any(|j| workload(*l).speedup[j.0] > 0.0);
-        let active: Vec<usize> = active.into_iter().filter(runs).collect();
-        let keys = Keys::new(problem, &instance, &demands, alike, active, last);
+        let keys = Keys::new(problem, &instance, &demands, alike, &active, last);
         for class in keys.classes() {
-            let members = class.iter().map(|&(_, i)| WorkloadId(keys.workloads[i]));
-            let members = members.map(|id| Member { workload: id, weight: workload(id.0).weight });
-            instance.members.extend(members);
-            let limited = keys.limited[class[0].1] != UNLIMITED;
-            instance.add_row(problem, limited.then_some(&demands));
+            instance.add_row(&keys, class, &demands);
         }
         instance
     }
 
-    /// Makes a row of the members that are in no row yet.
-    fn add_row(&mut self, problem: &Problem, demands: Option<&Vec<Option<f64>>>) {
-        let row = self.weight.len();
-        let members = &self.members[self.first_member[row]..];
-        self.weight.push(members.iter().map(|m| m.weight).sum());
-        let profile = |m: &Member| {
-            let speedup = &problem.workloads()[m.workload.0].speedup;
-            self.types.iter().map(|j| speedup[j.0])
-        };
+    /// Makes a row of workloads that are alike.
+    fn add_row(&mut self, keys: &Keys<'_>, class: &[(u64, usize)], demands: &[Option<f64>]) {
+        let first = class[0].1;
+        let members = || class.iter().map(|&(_, i)| keys.members[i]);
+        let weight: f64 = members().map(|m| m.weight).sum();
         // More of the members than of the first: nothing where all are equal, to the last digit, or one is alone.
         let mut scale = 1.0;
-        if members.len() > 1 {
-            let fastest = |m: &Member| profile(m).fold(0.0, f64::max);
-            let first = fastest(&members[0]);
-            let more = members.iter().map(|m| m.weight * (fastest(m) / first - 1.0)).sum::<f64>();
-            scale += more / self.weight[row];
+        if class.len() > 1 {
+            let fastest = |i: usize| keys.speeds(i).iter().copied().fold(0.0, f64::max);
+            let unit = fastest(first);
+            let more = |&(_, i): &(u64, usize)| keys.members[i].weight * (fastest(i) / unit - 1.0);
+            scale += class.iter().map(more).sum::<f64>() / weight;
         }
-        self.speedup.extend(profile(&members[0]).map(|w| w * scale));
-        let demand =
-            |demands: &Vec<Option<f64>>| members.iter().flat_map(|m| demands[m.workload.0]).sum();
-        self.demand.push(demands.map_or(f64::INFINITY, demand));
+        self.speedup.extend(keys.speeds(first).iter().map(|w| w * scale));
+        self.demand.push(match keys.limited[first] {
+            UNLIMITED => f64::INFINITY,
+            _ => members().filter_map(|m| demands[m.workload.0]).sum(),
+        });
+        self.weight.push(weight);
+        self.members.extend(members());
         self.first_member.push(self.members.len());
     }
 
@@ -281,19 +275,19 @@ impl LastOrder {
 
     /// The positions of some workloads, given in the order of the problem, as they stood here; those that are
     /// new come last.
-    fn positions(&self, workloads: &[usize]) -> Vec<usize> {
+    fn positions(&self, members: &[Member]) -> Vec<usize> {
         const NOWHERE: usize = usize::MAX;
-        let end = workloads.last().map_or(0, |last| last + 1);
+        let end = members.last().map_or(0, |last| last.workload.0 + 1);
         let mut position = vec![NOWHERE; end];
-        for (i, &l) in workloads.iter().enumerate() {
-            position[l] = i;
+        for (i, member) in members.iter().enumerate() {
+            position[member.workload.0] = i;
         }
         let mut take = |l: usize| {
             let found = position.get_mut(l).map(|i| std::mem::replace(i, NOWHERE));
             found.filter(|&i| i != NOWHERE)
         };
         let mut order: Vec<usize> = self.0.iter().filter_map(|&l| take(l)).collect();
-        order.extend(workloads.iter().filter_map(|&l| take(l)));
+        order.extend(members.iter().filter_map(|member| take(member.workload.0)));
         order
     }
 }
@@ -302,11 +296,16 @@ impl LastOrder {
 struct Keys<'a> {
     problem: &'a Problem,
     width: usize,
-    workloads: Vec<usize>,
-    /// The profiles' bits, workload after workload.
-    profile: Vec<u64>,
+    /// The workloads that take part, in the order of the problem.
+    members: Vec<Member>,
+    /// Their speedups, one after the other: those of the problem lie all over the memory.
+    speedup: Vec<f64>,
+    /// What each workload's speeds are divided by: its fastest where only the direction counts, else 1.
+    unit: Vec<f64>,
     /// Demand per weight: equal tenants with equal demand per weight are one.
     limited: Vec<u64>,
+    /// The profiles' bits, workload after workload; only where the order rests on more than its first number.
+    profile: Vec<u64>,
     /// Positions in the order, each with the first number that its order rests on.
     order: Vec<(u64, usize)>,
 }
@@ -317,53 +316,78 @@ impl<'a> Keys<'a> {
         instance: &Instance,
         demands: &[Option<f64>],
         alike: Alike,
-        workloads: Vec<usize>,
+        active: &[usize],
         last: &mut LastOrder,
     ) -> Self {
-        let width = instance.width();
         let everything: f64 = instance.capacity.iter().sum();
-        let mut profile = Vec::with_capacity(workloads.len() * width);
-        let mut limited = Vec::with_capacity(workloads.len());
-        for &l in &workloads {
+        let (width, most) = (instance.width(), active.len());
+        let mut members = Vec::with_capacity(most);
+        let mut speedup = Vec::with_capacity(most * width);
+        let mut unit = Vec::with_capacity(most);
+        let mut limited = Vec::with_capacity(most);
+        for &l in active {
             let workload = &problem.workloads()[l];
             let demand = demands[l].filter(|demand| *demand < everything);
             let speeds = instance.types.iter().map(|j| workload.speedup[j.0]);
-            match alike {
-                Alike::InProportion if demand.is_none() => profile.extend(direction(speeds)),
-                _ => profile.extend(speeds.map(quantise)),
+            if !speeds.clone().any(|w| w > 0.0) {
+                continue;
             }
+            members.push(Member { workload: WorkloadId(l), weight: workload.weight });
+            unit.push(match alike {
+                Alike::InProportion if demand.is_none() => speeds.clone().fold(0.0, f64::max),
+                _ => 1.0,
+            });
+            speedup.extend(speeds);
             // Zero is taken, and a demand here is positive.
             limited.push(demand.map_or(UNLIMITED, |d| quantise(d / workload.weight).max(1)));
         }
-        let mut keys = Keys { problem, width, workloads, profile, limited, order: Vec::new() };
-        keys.sort(last.positions(&keys.workloads));
-        last.0 = keys.order.iter().map(|&(_, i)| keys.workloads[i]).collect();
+        let (profile, order) = (Vec::new(), Vec::new());
+        let mut keys = Keys { problem, width, members, speedup, unit, limited, profile, order };
+        keys.sort(last.positions(&keys.members));
+        last.0 = keys.order.iter().map(|&(_, i)| keys.members[i].workload.0).collect();
         keys
     }
 
     /// Sorts by profile, then by limit, then by name, beginning with an order that is perhaps nearly right. The
     /// first type on which profiles differ decides nearly always, so it is kept beside the position.
     fn sort(&mut self, begin: Vec<usize>) {
-        let (n, k) = (self.workloads.len(), self.width);
-        let differs = |j: &usize| (1..n).any(|i| self.profile[i * k + j] != self.profile[*j]);
-        let first = (0..k).find(differs).unwrap_or(0);
+        let n = self.members.len();
+        let differs = |j: &usize| (1..n).any(|i| self.number(i, *j) != self.number(0, *j));
+        let first = (0..self.width).find(differs).unwrap_or(0);
         let mut order: Vec<(u64, usize)> =
-            begin.into_iter().map(|i| (self.profile[i * k + first], i)).collect();
+            begin.into_iter().map(|i| (self.number(i, first), i)).collect();
         // The stable sort makes use of runs that are in order already.
-        order.sort_by(|a, b| {
-            (a.0.cmp(&b.0))
-                .then_with(|| self.key(a.1).cmp(&self.key(b.1)))
-                .then_with(|| self.name(a.1).cmp(&self.name(b.1)))
-        });
+        order.sort_by_key(|&(number, _)| number);
+        if order.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            let keys = &*self;
+            let numbers = |i| (0..keys.width).map(move |j| keys.number(i, j));
+            self.profile = (0..n).flat_map(numbers).collect();
+            for tied in order.chunk_by_mut(|a, b| a.0 == b.0) {
+                tied.sort_by(|a, b| {
+                    (self.key(a.1).cmp(&self.key(b.1)))
+                        .then_with(|| self.name(a.1).cmp(&self.name(b.1)))
+                });
+            }
+        }
         self.order = order;
     }
 
+    fn speeds(&self, i: usize) -> &[f64] {
+        &self.speedup[i * self.width..][..self.width]
+    }
+
+    /// The bits of one entry of a profile.
+    fn number(&self, i: usize, j: usize) -> u64 {
+        quantise(self.speedup[i * self.width + j] / self.unit[i])
+    }
+
+    /// The whole profile's bits, with the limit.
     fn key(&self, i: usize) -> (&[u64], u64) {
         (&self.profile[i * self.width..][..self.width], self.limited[i])
     }
 
     fn name(&self, i: usize) -> (&str, &str) {
-        let workload = &self.problem.workloads()[self.workloads[i]];
+        let workload = &self.problem.workloads()[self.members[i].workload.0];
         (&self.problem.tenants()[workload.tenant.0].name, &workload.name)
     }
 

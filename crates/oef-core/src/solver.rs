@@ -28,7 +28,7 @@ use thiserror::Error;
 /// let afresh = oef_core::solve(solver.problem(), Mechanism::Noncooperative, &Options::default());
 /// assert_eq!(after.shares, afresh.unwrap().shares);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Solver {
     problem: Problem,
     mechanism: Mechanism,
@@ -47,6 +47,14 @@ pub enum ApplyError {
     /// The problem would no longer be valid.
     #[error(transparent)]
     Invalid(#[from] InvalidProblem),
+}
+
+impl Clone for Solver {
+    /// A copy that has room for arrivals, too.
+    fn clone(&self) -> Self {
+        let memory = self.memory.clone();
+        Solver { memory, ..Solver::new(self.problem.clone(), self.mechanism) }
+    }
 }
 
 impl Solver {
@@ -163,6 +171,13 @@ mod tests {
             assert!(solver.apply(&change).is_err(), "{change:?}");
             assert_eq!(solver.problem(), &before, "{change:?}");
         }
+    }
+
+    #[test]
+    fn a_copy_has_room_for_arrivals() {
+        let problem = solver(Mechanism::Nash).clone().problem;
+        assert!(problem.tenants.capacity() > problem.tenants.len());
+        assert!(problem.workloads.capacity() > problem.workloads.len());
     }
 
     #[test]

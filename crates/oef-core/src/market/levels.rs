@@ -68,7 +68,8 @@ struct Stage<'a> {
     levelling: &'a Levelling<'a>,
     rows: Vec<usize>,
     types: Vec<usize>,
-    /// Capacity that each row needs per type for its target, over the stage's types.
+    /// Capacity that each row of the stage needs per type for its target, over the stage's types; infinite where it
+    /// cannot run.
     cost: Vec<f64>,
     /// The level that an equal split reaches: makes the program's level a number of order one.
     unit: f64,
@@ -78,31 +79,30 @@ impl<'a> Stage<'a> {
     fn new(levelling: &'a Levelling<'a>, rows: &[usize], types: &[usize]) -> Self {
         let instance = levelling.instance;
         let k = types.len();
-        let mut cost = vec![f64::INFINITY; instance.rows() * k];
-        let mut unit = f64::INFINITY;
         let weight: f64 = rows.iter().map(|&l| instance.weight[l]).sum();
+        let mut cost = vec![0.0; instance.rows() * k];
+        let mut unit = f64::INFINITY;
         for &l in rows {
-            let (profile, target) = (instance.profile(l), levelling.target[l]);
-            let mut equal = 0.0;
-            for (c, &j) in types.iter().enumerate() {
-                if profile[j] > 0.0 && levelling.allowed.is_none_or(|allowed| allowed(l, j)) {
-                    let whole = profile[j] * instance.capacity[j];
-                    cost[l * k + c] = target / whole;
-                    equal += whole;
+            let profile = instance.profile(l);
+            // First what the row does with the whole of each type; nothing where it may not use it.
+            let whole = &mut cost[l * k..][..k];
+            for (whole, &j) in whole.iter_mut().zip(types) {
+                if levelling.allowed.is_none_or(|allowed| allowed(l, j)) {
+                    *whole = profile[j] * instance.capacity[j];
                 }
             }
-            equal *= instance.weight[l] / weight;
+            let equal = whole.iter().sum::<f64>() * (instance.weight[l] / weight);
             if equal > 0.0 && !is_held(levelling, l) {
-                unit = unit.min(equal / target);
+                unit = unit.min(equal / levelling.target[l]);
             }
         }
         if unit.is_infinite() {
             unit = 1.0;
         }
-        for &l in rows.iter().filter(|&&l| !is_held(levelling, l)) {
-            for c in &mut cost[l * k..][..k] {
-                *c *= unit;
-            }
+        for &l in rows {
+            let (target, unit) =
+                (levelling.target[l], if is_held(levelling, l) { 1.0 } else { unit });
+            cost[l * k..][..k].iter_mut().for_each(|c| *c = target / *c * unit);
         }
         Stage { levelling, rows: rows.to_vec(), types: types.to_vec(), cost, unit }
     }

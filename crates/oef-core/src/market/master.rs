@@ -127,12 +127,15 @@ impl Master<'_> {
             let cost = self.costs(row);
             let least = least_price(cost, price);
             let doubtful = least * (1.0 + doubt);
-            let best = cost.iter().zip(price).position(|(c, p)| c * p <= least).unwrap_or(0);
+            let (mut best, mut rivals) = (0, 0);
+            for (j, (c, p)) in cost.iter().zip(price).enumerate().rev() {
+                let product = c * p;
+                rivals += usize::from(product <= doubtful && c.is_finite());
+                best = if product <= least { j } else { best };
+            }
             position.choice.push(best as u32);
-            let rivals =
-                cost.iter().zip(price).filter(|(c, p)| *c * *p <= doubtful && c.is_finite());
             let must = least < self.worth_of(row) * (1.0 + doubt);
-            if rivals.count() > 1 || must {
+            if rivals > 1 || must {
                 position.explicit.push(i);
                 let reach = least * (1.02 + 4.0 * doubt);
                 let within =

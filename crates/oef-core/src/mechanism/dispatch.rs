@@ -128,6 +128,11 @@ fn allocate(
         return Ok(Allocation::closed_form(x, price, "everybody has all that it can use"));
     }
     let mut level = |target: &[f64]| {
+        let levelling = Levelling { instance, target, held: &[], allowed: None };
+        let mut free = || market::lexicographic(&levelling, &mut memory.market, stop);
+        if !instance.has_demands() {
+            return free();
+        }
         // Demands that do not bind in the answer without them do not bind. It leaves nothing idle, so they do if all of
         // them together are less than there is; and it gives everybody the level of the least equal split at least.
         let level = (0..instance.rows()).map(|l| instance.equal_split(l) / target[l]);
@@ -136,8 +141,7 @@ fn allocate(
         if instance.demand.iter().sum::<f64>() >= instance.capacity.iter().sum()
             && (0..instance.rows()).all(enough)
         {
-            let levelling = Levelling { instance, target, held: &[], allowed: None };
-            let free = market::lexicographic(&levelling, &mut memory.market, stop)?;
+            let free = free()?;
             if instance.is_within_demands(&free.x) {
                 return Ok(free);
             }
