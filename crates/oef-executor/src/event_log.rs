@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Events, oldest first. As long as nobody acknowledges any, a lease has at most one of each kind here.
 #[derive(Debug, Default)]
-pub(crate) struct EventLog {
+pub struct EventLog {
     log: Mutex<Log>,
     grown: Condvar,
 }
@@ -21,7 +21,8 @@ struct Log {
 }
 
 impl EventLog {
-    pub(crate) fn push(&self, event: Event) {
+    /// Tells an event; of the last of its kind of the same lease nobody needs to hear any more.
+    pub fn push(&self, event: Event) {
         let mut log = self.log();
         log.events.retain(|(_, known)| !is_replaced(known, &event));
         log.last.0 += 1;
@@ -34,7 +35,8 @@ impl EventLog {
         self.push(Event::Lease { job, generation, event });
     }
 
-    pub(crate) fn after(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)> {
+    /// What came after a cursor; without anything it waits, up to `wait`.
+    pub fn after(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)> {
         let is_old = |log: &mut Log| log.last <= after;
         let waited = self.grown.wait_timeout_while(self.log(), wait, is_old);
         let (log, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +45,7 @@ impl EventLog {
     }
 
     /// Drops what is acknowledged; gives the leases whose endings are among it.
-    pub(crate) fn acknowledge(&self, up_to: Cursor) -> Vec<(JobId, Generation)> {
+    pub fn acknowledge(&self, up_to: Cursor) -> Vec<(JobId, Generation)> {
         let mut log = self.log();
         let count = log.events.partition_point(|(cursor, _)| *cursor <= up_to);
         let dropped = log.events.drain(..count);

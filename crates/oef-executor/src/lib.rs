@@ -47,6 +47,7 @@ pub use error::{ExecutorError, sentence};
 pub use event::{
     Cursor, Event, LeaseEvent, NodeEvent, OtherEnd, OtherJob, OtherState, Progress, WorkerExit,
 };
+pub use event_log::EventLog;
 pub use executor::Executor;
 pub use launch::{
     CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, Shell, StopSignal, Terminal,

@@ -1,6 +1,6 @@
 //! A daemon as far as an executor can tell: a journal, orders, and events that are heard.
 
-use crate::bed::{Bed, Does};
+use super::bed::{Bed, Does};
 use oef_executor::{
     Cursor, DeviceId, Ending, Event, Executor, Held, Known, Launch, LeaseEvent, NodeEvent, Order,
     WorkerExit,

@@ -1,13 +1,55 @@
-//! The cases.
+//! The cases, and how a bed is put through them. `oef-lab` puts the simulated cluster of `oef torture` through them, too.
 
-use crate::bed::{Does, NodeFault, Seen};
-use crate::daemon::{Daemon, next};
+use super::bed::{Does, NodeFault, Seen};
+use super::daemon::{Daemon, next};
 use oef_executor::{
     Cursor, Ending, Event, LeaseEvent, LogQuery, NodeEvent, Order, Program, RunAs, Stream,
 };
 use oef_sched::{Generation, JobId, Time};
 use std::thread::sleep;
 use std::time::Duration;
+
+/// These cases for one kind of bed.
+macro_rules! conforms {
+    ($name:ident, $bed:expr, $($case:ident),* $(,)?) => {
+        mod $name {
+            $(#[test]
+            fn $case() {
+                super::suite::$case(super::daemon::Daemon::new(Box::new($bed)));
+            })*
+        }
+    };
+}
+
+/// What every executor does, for one kind of bed.
+macro_rules! conforms_to_all {
+    ($name:ident: $bed:expr) => {
+        conforms!(
+            $name,
+            $bed,
+            nodes_are_told_before_anything_else,
+            a_job_starts_and_finishes,
+            a_failure_has_its_code,
+            a_gang_ends_with_the_code_of_each_worker,
+            a_job_saves_its_work_when_it_is_stopped_and_goes_on_elsewhere,
+            orders_may_come_twice,
+            a_stop_that_comes_before_its_start_keeps_it_from_beginning,
+            an_older_lease_than_one_seen_is_void,
+            a_newer_lease_takes_the_place_of_a_running_one,
+            events_are_told_again_until_they_are_acknowledged,
+            what_can_never_be_started_is_told_at_once,
+            what_stands_beside_a_job_may_be_killed,
+            what_stands_beside_a_job_may_be_killed_at_every_step,
+            an_executor_may_be_killed_at_every_step_of_a_start,
+            an_executor_may_be_killed_at_every_step_of_a_stop,
+            an_order_that_was_lost_is_made_up_for,
+            what_nobody_holds_is_killed,
+            a_job_whose_start_hangs_holds_nobody_up,
+            a_forgotten_job_has_no_output,
+            numbers_of_jobs_are_not_given_twice,
+        );
+    };
+}
 
 /// From before anything was done to after everything is.
 const STEPS_MS: [u64; 10] = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256];

@@ -2,7 +2,10 @@
 //!
 //! It keeps an executor's side of the bargain, as `local` does with processes and files: orders may come twice, late and in
 //! any order, a start under an older lease than was ever seen is refused, and an end is told again until it is acknowledged.
+//! It passes the suite of all executors (`conformance`).
 
+#[cfg(test)]
+mod conformance;
 mod leases;
 
 use super::dice::Dice;
@@ -10,14 +13,14 @@ use super::plants::Plant;
 use super::story::Kind;
 use super::time::SimTime;
 use oef_executor::{
-    CheckpointLocation, Cursor, DeviceId, Ending, Event, Executor, ExecutorError, FailReason,
-    Known, Launch, LeaseEvent, LogChunk, LogQuery, NodeEvent, Order, Program, Progress, Unknown,
-    WorkerExit,
+    CheckpointLocation, Cursor, DeviceId, Ending, Event, EventLog, Executor, ExecutorError,
+    FailReason, Known, Launch, LeaseEvent, LogChunk, LogQuery, NodeEvent, Order, Program, Progress,
+    RunAs, Unknown, WorkerExit,
 };
 use oef_sched::{Generation, JobId};
 use oef_server::invariants::{Broken, Invariant};
 use oef_server::world::World;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +51,8 @@ struct State {
     nodes: Vec<Node>,
     newest: BTreeMap<JobId, Generation>,
     leases: BTreeMap<Key, Lease>,
+    /// Those whose end was heard: what a runner leaves behind, until its job is forgotten.
+    over: BTreeMap<Key, Lease>,
     /// Work that was saved.
     saved: BTreeMap<JobId, u64>,
     /// Starts of each job, and under which lease the last was.
@@ -63,9 +68,10 @@ struct LineState {
     orders: Vec<(u64, u64, Order)>,
     pending: Vec<(u64, u64, Event)>,
     due_of: BTreeMap<JobId, u64>,
-    log: VecDeque<(Cursor, Event)>,
-    last: u64,
+    log: EventLog,
     told: BTreeMap<Key, Stage>,
+    /// Jobs to forget as soon as the ends of all their leases were heard.
+    forgotten: BTreeSet<JobId>,
     next: u64,
 }
 
@@ -74,6 +80,8 @@ struct Node {
     gpu_type: &'static str,
     gpus: u32,
     is_up: bool,
+    /// Its cluster sends no more jobs there.
+    is_closed: bool,
     foreign: u32,
 }
 
@@ -103,8 +111,26 @@ enum Stage {
 
 impl Cluster {
     pub fn new(time: &SimTime, seed: u64, plant: Option<Plant>) -> Cluster {
-        let node = |name, gpu_type, gpus| Node { name, gpu_type, gpus, is_up: true, foreign: 0 };
-        let nodes = vec![node("s0", "slow", 4), node("f0", "fast", 2), node("f1", "fast", 4)];
+        let nodes = [("s0", "slow", 4), ("f0", "fast", 2), ("f1", "fast", 4)];
+        Cluster::of(&nodes, time, seed, plant)
+    }
+
+    /// A cluster of these nodes: name, gpu type, GPUs.
+    fn of(
+        nodes: &[(&'static str, &'static str, u32)],
+        time: &SimTime,
+        seed: u64,
+        plant: Option<Plant>,
+    ) -> Cluster {
+        let node = |&(name, gpu_type, gpus): &(&'static str, &'static str, u32)| Node {
+            name,
+            gpu_type,
+            gpus,
+            is_up: true,
+            is_closed: false,
+            foreign: 0,
+        };
+        let nodes = nodes.iter().map(node).collect();
         Cluster(Arc::new(Mutex::new(State {
             time: time.clone(),
             dice: Dice::new(seed ^ 0xc105),
@@ -112,6 +138,7 @@ impl Cluster {
             nodes,
             newest: BTreeMap::new(),
             leases: BTreeMap::new(),
+            over: BTreeMap::new(),
             saved: BTreeMap::new(),
             begun: BTreeMap::new(),
             is_slow: false,
@@ -130,8 +157,8 @@ impl Cluster {
         state.line = LineState::default();
         let joined: Vec<Event> =
             state.nodes.iter().filter(|n| n.is_up).flat_map(|n| state.about(n)).collect();
-        joined.into_iter().for_each(|event| state.line.tell(event));
-        state.line.tell(Event::NodesListed);
+        joined.into_iter().for_each(|event| state.line.log.push(event));
+        state.line.log.push(Event::NodesListed);
         Line(self.clone())
     }
 
@@ -173,6 +200,20 @@ impl Cluster {
         if state.nodes[at].is_up {
             let event = state.nodes[at].changed();
             state.send(None, event);
+        }
+    }
+
+    /// The cluster lets a node take no more jobs, or takes it back in.
+    pub fn set_closed(&self, node: u8, is_closed: bool) {
+        let mut state = self.state();
+        let at = usize::from(node) % state.nodes.len();
+        if state.nodes[at].is_closed == is_closed {
+            return;
+        }
+        state.nodes[at].is_closed = is_closed;
+        if state.nodes[at].is_up {
+            let events = state.about(&state.nodes[at]);
+            events.into_iter().for_each(|event| state.send(None, event));
         }
     }
 
@@ -238,7 +279,8 @@ impl Node {
     }
 
     fn usable(&self) -> Vec<DeviceId> {
-        let usable = if self.is_up { self.gpus.saturating_sub(self.foreign) } else { 0 };
+        let is_there = self.is_up && !self.is_closed;
+        let usable = if is_there { self.gpus.saturating_sub(self.foreign) } else { 0 };
         self.devices().into_iter().skip((self.gpus - usable) as usize).collect()
     }
 
@@ -250,20 +292,28 @@ impl Node {
     }
 }
 
-impl LineState {
-    fn tell(&mut self, event: Event) {
-        self.last += 1;
-        self.log.push_back((Cursor(self.last), event));
-    }
-}
-
 impl Lease {
     fn words(&self) -> (Kind, u64) {
-        let Some(Launch { program: Program::Command(words), .. }) = &self.launch else {
-            return (Kind::Works, 1_000);
-        };
+        let words = self.command();
         let kind = words.get(1).map_or(Kind::Works, |word| Kind::named(word));
         (kind, words.get(2).and_then(|word| word.parse().ok()).unwrap_or(1_000))
+    }
+
+    /// The code with which it fails.
+    fn code(&self) -> i32 {
+        self.command().get(3).and_then(|word| word.parse().ok()).unwrap_or(1)
+    }
+
+    fn command(&self) -> &[String] {
+        match &self.launch {
+            Some(Launch { program: Program::Command(words), .. }) => words,
+            _ => &[],
+        }
+    }
+
+    fn workers(&self) -> u32 {
+        let devices = self.launch.as_ref().map_or(0, |launch| launch.devices.len());
+        u32::try_from(devices).unwrap_or(u32::MAX)
     }
 }
 
@@ -285,7 +335,7 @@ impl Executor for Line {
     fn events(&self, after: Cursor, _wait: Duration) -> Vec<(Cursor, Event)> {
         let mut state = self.0.state();
         state.tick();
-        state.line.log.iter().filter(|(cursor, _)| *cursor > after).cloned().collect()
+        state.line.log.after(after, Duration::ZERO)
     }
 
     fn unknown(&self, known: &Known) -> Unknown {
@@ -307,14 +357,25 @@ impl Executor for Line {
     }
 
     fn logs(&self, job: JobId, _: LogQuery) -> Result<LogChunk, ExecutorError> {
-        Err(ExecutorError::NoOutput(job))
+        let state = self.0.state();
+        let leases = state.leases.iter().chain(&state.over);
+        let last = leases.filter(|((of, _), _)| *of == job).max_by_key(|(key, _)| **key);
+        let ((_, generation), lease) = last.ok_or(ExecutorError::NoOutput(job))?;
+        Ok(LogChunk {
+            generation: *generation,
+            workers: lease.workers(),
+            text: String::new(),
+            left_out_bytes: 0,
+            next: 0,
+            is_end: matches!(lease.phase, Phase::Ended { .. }),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oef_executor::{Checkpoints, RunAs, StopSignal};
+    use oef_executor::{Checkpoints, StopSignal};
     use oef_sched::{Span, Time};
 
     fn launch(ms: u64) -> Launch {

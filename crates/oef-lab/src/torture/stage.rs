@@ -9,6 +9,7 @@ use super::plants::Plant;
 use super::story::Step;
 use super::time::SimTime;
 use oef_api::types::{JobState, SettingsPatch};
+use oef_core::Mechanism;
 use oef_server::core::{Budgets, Core, CoreOptions, Wish};
 use oef_server::invariants::{Broken, Invariant};
 use oef_server::store::Snapshot;
@@ -82,6 +83,7 @@ impl Stage {
             Step::Wait { ms } => return self.wait(ms),
             Step::Node { node, up } => self.cluster.set_up(node, up),
             Step::Foreign { node, on } => self.cluster.set_foreign(node, on),
+            Step::Closed { node, on } => self.cluster.set_closed(node, on),
             Step::Kill { nth } => self.cluster.kill(nth),
             Step::Crash => return self.restart(None),
             Step::Power { after } => {
@@ -269,6 +271,7 @@ impl Stage {
         self.look_at_nodes()?;
         for node in 0..3 {
             self.cluster.set_foreign(node, false);
+            self.cluster.set_closed(node, false);
             self.cluster.set_up(node, true);
         }
         if self.core.is_none() {
@@ -283,6 +286,7 @@ impl Stage {
         }
         self.release_all()?;
         self.step(Step::Rounds { seconds: 60 })?;
+        self.step(Step::Shares { by: Mechanism::Nash })?;
         self.compare()
     }
 

@@ -1,6 +1,7 @@
 //! What happens in one seed: steps that make sense in any order, so that a story can be made shorter.
 
 use super::dice::Dice;
+use oef_core::Mechanism;
 use std::fmt;
 
 /// One thing that happens.
@@ -44,6 +45,8 @@ pub(super) enum Step {
     Node { node: u8, up: bool },
     /// Others use a GPU of a node, or no longer.
     Foreign { node: u8, on: bool },
+    /// The cluster lets a node take no more jobs, or takes it back in; those that run there go on.
+    Closed { node: u8, on: bool },
     /// What stands beside a job is killed.
     Kill { nth: u8 },
     /// The daemon is killed.
@@ -69,6 +72,8 @@ pub(super) enum Step {
     Clock { minutes: i16 },
     /// Another length of rounds.
     Rounds { seconds: u16 },
+    /// Shares by another mechanism.
+    Shares { by: Mechanism },
 }
 
 /// How a job behaves.
@@ -84,11 +89,13 @@ pub(super) enum Kind {
     Vanishes,
     /// It tells nonsense of its progress.
     Lies,
+    /// Its start never gets anywhere.
+    Hangs,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] =
-        [Kind::Works, Kind::Stubborn, Kind::Fails, Kind::Vanishes, Kind::Lies];
+    pub const ALL: [Kind; 6] =
+        [Kind::Works, Kind::Stubborn, Kind::Fails, Kind::Vanishes, Kind::Lies, Kind::Hangs];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -97,6 +104,7 @@ impl Kind {
             Kind::Fails => "fails",
             Kind::Vanishes => "vanishes",
             Kind::Lies => "lies",
+            Kind::Hangs => "hangs",
         }
     }
 
@@ -133,7 +141,8 @@ pub(super) fn story(seed: u64, length_ms: u64) -> Vec<Step> {
 
 fn peaceful(dice: &mut Dice) -> Step {
     let byte = |dice: &mut Dice| dice.below(256) as u8;
-    match dice.below(26) {
+    match dice.below(27) {
+        26 => Step::Shares { by: Mechanism::ALL[dice.below(8) as usize] },
         14..=17 => changes_of_jobs(dice),
         18 => {
             Step::Group { tenant: byte(dice), group: byte(dice), weight: 1 + dice.below(4) as u8 }
@@ -149,7 +158,7 @@ fn peaceful(dice: &mut Dice) -> Step {
         0..=7 | 21..=24 => Step::Submit {
             tenant: byte(dice),
             workers: 1 + dice.below(4) as u8,
-            kind: Kind::ALL[[0, 0, 0, 1, 2, 3, 4][dice.below(7) as usize]],
+            kind: Kind::ALL[[0, 0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5][dice.below(15) as usize]],
             ms: if dice.once_in(3) {
                 500 + dice.below(15_000)
             } else {
@@ -184,7 +193,8 @@ fn changes_of_jobs(dice: &mut Dice) -> Step {
 
 fn trouble_of(dice: &mut Dice) -> Step {
     let byte = |dice: &mut Dice| dice.below(256) as u8;
-    match dice.below(22) {
+    match dice.below(23) {
+        22 => Step::Closed { node: byte(dice), on: dice.once_in(2) },
         18 => Step::Rot { nth: byte(dice) },
         19 => Step::Older { records: 1 + dice.below(12) as u8, end: dice.once_in(2) },
         20..=21 => Step::Moved { on: dice.once_in(2) },
@@ -273,6 +283,12 @@ impl fmt::Display for Step {
             Step::Node { node, .. } => write!(f, "node {} dies", node % 3),
             Step::Foreign { node, on: true } => write!(f, "others use a GPU of node {}", node % 3),
             Step::Foreign { node, .. } => write!(f, "nobody else uses node {}", node % 3),
+            Step::Closed { node, on: true } => {
+                write!(f, "the cluster takes no more jobs on node {}", node % 3)
+            }
+            Step::Closed { node, .. } => {
+                write!(f, "the cluster takes jobs on node {} again", node % 3)
+            }
             Step::Kill { nth } => write!(f, "runner {nth} is killed (of those that run)"),
             Step::Crash => f.write_str("the daemon is killed and started again"),
             Step::Power { after: true } => {
@@ -299,6 +315,7 @@ impl fmt::Display for Step {
                 write!(f, "the wall clock is set {minutes} min from the truth")
             }
             Step::Rounds { seconds } => write!(f, "rounds last {seconds} s"),
+            Step::Shares { by } => write!(f, "shares are computed by {}", by.name()),
         }
     }
 }

@@ -11,7 +11,12 @@ impl State {
         }
         let (name, gpu_type) = (node.name.into(), node.gpu_type.into());
         let joined = Event::Node(NodeEvent::Joined { node: name, gpu_type, devices });
-        [joined].into_iter().chain((node.foreign > 0).then(|| node.changed())).collect()
+        let changed = (node.foreign > 0).then(|| node.changed());
+        let closed = node.is_closed.then(|| {
+            let (node, reason) = (node.name.into(), "a fan is broken".into());
+            Event::Node(NodeEvent::Drained { node, reason })
+        });
+        [Some(joined), changed, closed].into_iter().flatten().collect()
     }
 
     /// Whether this mistake is built in.
@@ -74,7 +79,7 @@ impl State {
         }
         self.tell_leases();
         let due = taken(&mut self.line.pending, now);
-        due.into_iter().for_each(|event| self.line.tell(event));
+        due.into_iter().for_each(|event| self.line.log.push(event));
     }
 
     pub(super) fn deliver(&mut self, now: u64) {
@@ -92,48 +97,76 @@ impl State {
                 self.stop(job, generation, why);
             }
             Order::Forget(job) => {
-                let is_told = |key: &Key| self.line.told.contains_key(key);
-                if !self.leases.keys().any(|key| key.0 == job && is_told(key)) {
-                    self.leases.retain(|(of, _), _| *of != job);
-                }
+                self.line.forgotten.insert(job);
+                self.drop_forgotten();
             }
             Order::Acknowledge(cursor) => {
-                while self.line.log.front().is_some_and(|(known, _)| *known <= cursor) {
-                    if let Some((
-                        _,
-                        Event::Lease { job, generation, event: LeaseEvent::Ended { .. } },
-                    )) = self.line.log.pop_front()
-                    {
-                        self.line.told.remove(&(job, generation));
-                        let is_over = |lease: &Lease| {
-                            matches!(lease.phase, Phase::Ended { .. })
-                                && lease.ghost_until.is_none()
-                        };
-                        if self.leases.get(&(job, generation)).is_some_and(is_over) {
-                            self.leases.remove(&(job, generation));
-                        }
-                    }
+                for key in self.line.log.acknowledge(cursor) {
+                    self.line.told.remove(&key);
+                    self.put_away(key);
                 }
+                self.drop_forgotten();
             }
             Order::Keep { .. } | Order::Retire(_) | Order::EndTenant(_) => {}
+        }
+    }
+
+    /// Nothing more is to be told of a lease that has ended.
+    fn put_away(&mut self, key: Key) {
+        let is_over = |lease: &Lease| {
+            matches!(lease.phase, Phase::Ended { .. }) && lease.ghost_until.is_none()
+        };
+        if self.leases.get(&key).is_some_and(is_over)
+            && let Some(lease) = self.leases.remove(&key)
+        {
+            self.over.insert(key, lease);
+        }
+    }
+
+    /// What was put away of a lease; its end is told again.
+    fn take_out(&mut self, key: Key) {
+        if let Some(lease) = self.over.remove(&key) {
+            self.leases.insert(key, lease);
+        }
+    }
+
+    fn drop_forgotten(&mut self) {
+        let told: BTreeSet<JobId> = self.line.told.keys().map(|(job, _)| *job).collect();
+        let (later, now) = std::mem::take(&mut self.line.forgotten)
+            .into_iter()
+            .partition(|job| told.contains(job));
+        self.line.forgotten = later;
+        let now: BTreeSet<JobId> = now;
+        if !now.is_empty() {
+            self.leases.retain(|(job, _), _| !now.contains(job));
+            self.over.retain(|(job, _), _| !now.contains(job));
         }
     }
 
     pub(super) fn start(&mut self, launch: Launch) {
         let key = (launch.job, launch.generation);
         let newest = self.newest.get(&launch.job).copied().unwrap_or_default();
-        if newest > launch.generation {
-            let ending = Ending::Refused { why: format!("lease {newest} took its place") };
+        let void = match impossible(&launch) {
+            Some(why) => Some(Ending::Impossible { why }),
+            None if newest > launch.generation => {
+                Some(Ending::Refused { why: format!("lease {newest} took its place") })
+            }
+            None => None,
+        };
+        if let Some(ending) = void {
             let event = LeaseEvent::Ended { ending, exits: Vec::new(), at_ms: self.time.stamp() };
             self.send(Some(key.0), Event::Lease { job: key.0, generation: key.1, event });
             return;
         }
-        let is_known = self.leases.contains_key(&key);
-        if newest == launch.generation && !is_known && !self.has(Plant::GenerationNotCompared) {
-            // It was begun, has ended, and was acknowledged: this order is a late copy.
-            return;
+        if newest == launch.generation && !self.has(Plant::GenerationNotCompared) {
+            self.take_out(key);
+            if !self.leases.contains_key(&key) {
+                // It was begun, has ended, and its job was forgotten: this order is a late copy.
+                return;
+            }
         }
         self.newest.insert(launch.job, launch.generation.max(newest));
+        self.stop_older(key);
         self.line.told.entry(key).or_default();
         if self.has(Plant::RepeatedStartRuns)
             && self
@@ -154,7 +187,17 @@ impl State {
         });
     }
 
+    /// A newer lease takes the place of those that its job has.
+    fn stop_older(&mut self, (job, newest): Key) {
+        let now = self.now();
+        let older = self.leases.range_mut((job, Generation(0))..(job, newest));
+        for (_, lease) in older.filter(|(_, lease)| !matches!(lease.phase, Phase::Ended { .. })) {
+            lease.stop.get_or_insert_with(|| (now, "a newer lease took its place".to_string()));
+        }
+    }
+
     pub(super) fn stop(&mut self, job: JobId, generation: Generation, why: String) {
+        self.take_out((job, generation));
         let (now, at_ms) = (self.now(), self.time.stamp());
         // A start that comes after its stop never begins.
         let newest = self.newest.entry(job).or_default();
@@ -190,10 +233,9 @@ impl State {
     }
 
     fn try_begin(&mut self, key: Key, now: u64) {
-        let devices = match self.leases.get(&key).and_then(|lease| lease.launch.as_ref()) {
-            Some(launch) => launch.devices.clone(),
-            None => return,
-        };
+        let Some(lease) = self.leases.get(&key) else { return };
+        let Some(Launch { devices, .. }) = lease.launch.clone() else { return };
+        let hangs = lease.words().0 == Kind::Hangs;
         let usable: BTreeSet<DeviceId> = self.nodes.iter().flat_map(Node::usable).collect();
         let known: BTreeSet<DeviceId> = self.nodes.iter().flat_map(Node::devices).collect();
         // A daemon that does not find a GPU any more says so by its name, and the start is refused.
@@ -210,7 +252,7 @@ impl State {
             self.end(key, Ending::Refused { why }, None);
             return;
         }
-        if self.running().any(|((job, _), _)| *job == key.0) {
+        if hangs || self.running().any(|((job, _), _)| *job == key.0) {
             return;
         }
         let in_use = |lease: &Lease| {
@@ -264,9 +306,9 @@ impl State {
             }
             (_, Kind::Fails) => {
                 let (reason, last_lines) = (FailReason::Exit, "no".to_string());
-                let (rank, code) = (Some(0), Some(1));
+                let (rank, code) = (Some(0), Some(lease.code()));
                 let ending = Ending::Failed { reason, rank, code, signal: None, last_lines };
-                self.end(key, ending, Some(1));
+                self.end(key, ending, code);
             }
             _ => self.end(key, Ending::Finished, Some(0)),
         }
@@ -290,7 +332,7 @@ impl State {
         let (now, at_ms) = (self.now(), self.time.stamp());
         let is_early = self.has(Plant::EndedBeforeGone);
         let Some(lease) = self.leases.get_mut(&key) else { return };
-        let workers = lease.launch.as_ref().map_or(0, |launch| launch.devices.len());
+        let workers = lease.workers() as usize;
         let after_stop = lease.stop.is_some();
         let exit = |rank| match code {
             Some(-9) => WorkerExit { rank, code: None, signal: Some(9), after_stop },
@@ -379,12 +421,14 @@ impl State {
                 let detail = "its lease had ended; it was killed".to_string();
                 self.end(key, Ending::Stopped { detail }, None);
             }
-            if !known.jobs.contains(&key.0) && key.0 < known.next {
-                self.leases.remove(&key);
-            }
+            self.put_away(key);
         }
+        let is_forgotten = |job: &JobId| !known.jobs.contains(job) && *job < known.next;
+        self.leases.retain(|key, _| held.contains(key) || !is_forgotten(&key.0));
+        self.over.retain(|(job, _), _| !is_forgotten(job));
         for held in known.held {
             let (job, generation) = (held.launch.job, held.launch.generation);
+            self.take_out((job, generation));
             let is_new = !self.leases.contains_key(&(job, generation));
             match held.stop {
                 Some(why) => self.stop(job, generation, why),
@@ -396,6 +440,15 @@ impl State {
         }
         let last = self.begun.last_key_value().map_or(0, |(job, _)| job.0 + 1);
         JobId(last.max(known.next.0))
+    }
+}
+
+/// What can never be started, by what is wrong with it.
+fn impossible(launch: &Launch) -> Option<String> {
+    match (&launch.run_as, &launch.program) {
+        (RunAs::User(name), _) => Some(format!("there is no user `{name}`")),
+        (_, Program::Command(words)) if words.is_empty() => Some("it has no command".to_string()),
+        _ => None,
     }
 }
 

@@ -11,6 +11,7 @@ use oef_api::types::{
 use oef_sched::JobId;
 use oef_server::core::{Core, Wish};
 use oef_server::invariants::{Broken, Invariant};
+use oef_server::world::JobEntry;
 use std::collections::BTreeMap;
 
 /// Jobs that have not ended, at most: a story is about what happens, not about load.
@@ -72,6 +73,11 @@ impl Stage {
                 if self.ask(Wish::PatchSettings(patch))? {
                     self.round_s = u64::from(seconds);
                 }
+            }
+            Step::Shares { by } => {
+                let mechanism = Some(by.name().to_string());
+                let patch = SettingsPatch { mechanism, ..SettingsPatch::default() };
+                self.ask(Wish::PatchSettings(patch))?;
             }
             Step::Hold { nth, on } => {
                 if let Some(job) = self.nth_live(nth) {
@@ -215,14 +221,23 @@ impl Stage {
         self.turn()
     }
 
-    /// What operators and tenants have set that would keep jobs waiting, or nodes out, is taken back.
+    /// What operators and tenants have set that would keep jobs waiting, or nodes out, is taken back, and jobs that would
+    /// never end are cancelled.
     pub(super) fn release_all(&mut self) -> Played {
         let Some(core) = &self.core else { return Ok(()) };
-        let (jobs, windows) = core.with_world(|world| {
-            let held = world.jobs.iter().filter(|(_, job)| job.spec.held && !job.state.is_final());
-            let held: Vec<JobId> = held.map(|(id, _)| *id).collect();
-            (held, world.windows.keys().copied().collect::<Vec<_>>())
+        let (jobs, hanging, windows) = core.with_world(|world| {
+            let live = || world.jobs.iter().filter(|(_, job)| !job.state.is_final());
+            let held: Vec<JobId> =
+                live().filter(|(_, job)| job.spec.held).map(|(id, _)| *id).collect();
+            let hangs =
+                |job: &JobEntry| job.spec.command.iter().any(|word| word == Kind::Hangs.name());
+            let hanging: Vec<JobId> =
+                live().filter(|(_, job)| hangs(job)).map(|(id, _)| *id).collect();
+            (held, hanging, world.windows.keys().copied().collect::<Vec<_>>())
         });
+        for job in hanging {
+            self.ask(Wish::Cancel(job.0))?;
+        }
         for id in windows {
             self.ask(Wish::DropWindow(id))?;
         }
