@@ -19,9 +19,15 @@ pub fn minute(instant: Timestamp) -> String {
     instant.to_zoned(TimeZone::system()).strftime("%m-%d %H:%M").to_string()
 }
 
-/// The same without the day, for lists whose day is clear.
+/// The same without the day, where that is clear.
 pub fn clock(instant: Timestamp) -> String {
     instant.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
+}
+
+/// The same with its day where that is not today's: `09:53:31`, `2026-11-15 09:53:31`.
+pub fn moment(instant: Timestamp, now: Timestamp) -> String {
+    let day = |instant: Timestamp| instant.to_zoned(TimeZone::system()).date();
+    if day(instant) == day(now) { clock(instant) } else { at(instant) }
 }
 
 /// How an instant lies to now: `in 3m12s`, `45s ago`.
@@ -36,6 +42,16 @@ pub fn relative(instant: Timestamp, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_of_another_day_has_its_day() {
+        let noon = jiff::civil::date(2026, 11, 19).at(12, 0, 0, 0);
+        let noon = noon.to_zoned(TimeZone::system()).unwrap().timestamp();
+        let hours = |n: i64| Timestamp::from_second(noon.as_second() + n * 3600).unwrap();
+        assert_eq!(moment(hours(3), noon), "15:00:00");
+        assert_eq!(moment(hours(24), noon), "2026-11-20 12:00:00");
+        assert_eq!(moment(hours(-13), noon), "2026-11-18 23:00:00");
+    }
 
     #[test]
     fn instants_are_told_from_now() {

@@ -11,7 +11,7 @@ use oef_report::format::{number, percent, si, span};
 use oef_terminal::names::{safe, safe_lines};
 use oef_terminal::numbers::counted;
 use oef_terminal::table::Table;
-use oef_terminal::times::{at, between, clock};
+use oef_terminal::times::{at, between, moment};
 use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::collections::BTreeMap;
@@ -214,7 +214,7 @@ fn run_table(runs: &[Run], now: Timestamp) -> Table {
     Table::each(runs)
         .column("run>", |run| run.generation.to_string())
         .column("gpus", |run| by_type(&run.gpus))
-        .column("started", |run| clock(run.started))
+        .column("started", |run| moment(run.started, now))
         .column("ran>", |run| span(between(run.started, run.ended.unwrap_or(now))))
         .column("ending", |run| run.ending.map_or("·", ending))
         .column("how", |run| detail(run).unwrap_or_default())

@@ -2,12 +2,13 @@
 
 use super::{pages, tenants};
 use crate::args::notify::{NotifyAddArgs, NotifyArgs, NotifyCommand, NotifyIdArgs};
+use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{JobState, Notification, NotificationCreate, Notifications};
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::times::{at, clock};
+use oef_terminal::times::{at, moment};
 use oef_terminal::{Exit, Failure, Printer, Source};
 
 pub fn run(args: &NotifyArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -108,8 +109,8 @@ fn table(notifications: &[Notification]) -> Table {
 fn last(notification: &Notification) -> String {
     match &notification.last {
         None => "none yet".into(),
-        Some(last) if last.delivered => format!("ok {}", clock(last.at)),
-        Some(last) => format!("failed {}", clock(last.at)),
+        Some(last) if last.delivered => format!("ok {}", moment(last.at, Timestamp::now())),
+        Some(last) => format!("failed {}", moment(last.at, Timestamp::now())),
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{TenantWhy, Why};
 use oef_terminal::names::{safe, safe_lines};
-use oef_terminal::times::{clock, relative};
+use oef_terminal::times::{moment, relative};
 use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
@@ -33,13 +33,12 @@ fn job(why: &Why, now: Timestamp) -> String {
     };
     match (why.expected_start, why.expected_round) {
         (Some(start), Some(round)) => {
-            let when = relative(start, now);
-            let _ =
-                writeln!(out, "  expected to start {when}, at {} (round {round})", clock(start));
+            let (when, at) = (relative(start, now), moment(start, now));
+            let _ = writeln!(out, "  expected to start {when}, at {at} (round {round})");
         }
         (Some(start), None) => {
-            let _ =
-                writeln!(out, "  expected to start {}, at {}", relative(start, now), clock(start));
+            let (when, at) = (relative(start, now), moment(start, now));
+            let _ = writeln!(out, "  expected to start {when}, at {at}");
         }
         (None, Some(round)) => {
             let _ = writeln!(out, "  expected to start in round {round}");

@@ -10,7 +10,7 @@ use oef_api::types::{ExpectedStart, JobSubmit, WhatIf, WhatIfAnswer, WhatIfChang
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::{difference, fixed};
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::times::{clock, relative};
+use oef_terminal::times::{moment, relative};
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
@@ -154,7 +154,7 @@ fn expected(start: &ExpectedStart, now: Timestamp) -> String {
             format!(
                 "the job would start {}, at {} (round {round}): {reason}",
                 relative(at, now),
-                clock(at)
+                moment(at, now)
             )
         }
         (Some(at), None) => format!("the job would start {}: {reason}", relative(at, now)),
