@@ -36,9 +36,13 @@ impl FairnessDraft {
                 places.push(place);
             }
         }
+        let answer = entitlement.answer().map(|(p, outcome)| (p.clone(), outcome.clone()));
+        // What is judged are the shares of this round. A mechanism that was set since counts from the next round on.
+        let set = world.sched.settings().mechanism;
+        let mechanism = answer.as_ref().map_or(set, |(_, outcome)| outcome.mechanism);
         let fairness = Fairness {
             round: world.sched.round().0,
-            mechanism: world.sched.settings().mechanism.name().into(),
+            mechanism: mechanism.name().into(),
             tenants,
             envy: Vec::new(),
             sharing_incentive: None,
@@ -46,7 +50,6 @@ impl FairnessDraft {
             beyond_guarantees: false,
             usage_half_life_s: world.sched.settings().usage_half_life.map(|h| h.seconds()),
         };
-        let answer = entitlement.answer().map(|(p, outcome)| (p.clone(), outcome.clone()));
         Ok(FairnessDraft { fairness, places, answer })
     }
 

@@ -25,6 +25,24 @@ fn fairness_shows_what_the_mechanism_promises_and_what_it_does_not() {
     assert!(envy.ratio > 1.0, "{envy:?}");
 }
 
+/// The shares that are judged are those of the mechanism that they were computed with.
+#[test]
+fn fairness_names_the_mechanism_of_its_shares() {
+    let mut scene = Scene::two_tenants(Mechanism::Noncooperative);
+    let now = scene.world.sched.settings().clone();
+    let sched = Box::new(oef_sched::Settings { mechanism: Mechanism::Cooperative, ..now });
+    let settings = scene.world.settings.clone();
+    scene.apply(Change::SettingsSet { sched, settings });
+    let before = fairness(&scene);
+    assert!(before.worst_envy.expect("shares") > 0.01);
+    assert_eq!(before.mechanism, "noncooperative", "cooperative promises that nobody envies");
+    scene.now += super::scene::ROUND_MS;
+    scene.round();
+    let after = fairness(&scene);
+    assert!(after.worst_envy.expect("shares") <= 1e-9);
+    assert_eq!(after.mechanism, "cooperative");
+}
+
 /// The certificate and the figures of fairness are about the same: what lies beyond guarantees.
 #[test]
 fn a_guarantee_is_no_reason_for_envy() {
