@@ -16,7 +16,7 @@ pub struct Budgets {
     pub all_jobs: usize,
     /// Bytes of all their texts: commands, scripts, variables, labels, paths.
     pub tenant_bytes: u64,
-    /// The same of all tenants together.
+    /// The same of all tenants together. A tenant that has no more than its part of them always gets in.
     pub all_bytes: u64,
     /// Profile runs that one tenant submits in an hour.
     pub profile_runs: usize,
@@ -65,13 +65,15 @@ impl Budgets {
             own.bytes += text_bytes(job) as u64;
             own.probes += usize::from(job.probe.is_some());
         }
+        let bytes = more.values().map(|own| own.bytes).sum();
         for (tenant, own) in &more {
             self.check_jobs(world, tenant, own.jobs)?;
             self.check_all_jobs(world, tenant, own.jobs, jobs.len())?;
             self.check_bytes(world, tenant, own.bytes)?;
+            self.check_all_bytes(world, tenant, own.bytes, bytes)?;
             self.check_probes(world, now, tenant, own.probes)?;
         }
-        self.check_all(world, more.values().map(|own| own.bytes).sum())
+        Ok(())
     }
 
     /// Whether what an edit adds to a job fits. One that takes away always does.
@@ -85,12 +87,22 @@ impl Budgets {
         if more == 0 {
             return Ok(());
         }
-        self.check_bytes(world, before.tenant.as_deref().unwrap_or_default(), more)?;
-        self.check_all(world, more)
+        let tenant = before.tenant.as_deref().unwrap_or_default();
+        self.check_bytes(world, tenant, more)?;
+        self.check_all_bytes(world, tenant, more, more)
     }
 
-    fn check_all(&self, world: &World, more: u64) -> Result<(), ApiError> {
-        if world.index.text_bytes(None) + more <= self.all_bytes {
+    /// As with jobs: few tenants with long texts shut none out that has short ones.
+    fn check_all_bytes(
+        &self,
+        world: &World,
+        tenant: &str,
+        more: u64,
+        of_all: u64,
+    ) -> Result<(), ApiError> {
+        let own = world.index.text_bytes(Some(tenant));
+        let part = self.all_bytes / world.tenants.len().max(1) as u64;
+        if world.index.text_bytes(None) + of_all <= self.all_bytes || own + more <= part {
             return Ok(());
         }
         let why = "the jobs that have not ended are longer than all together may be";

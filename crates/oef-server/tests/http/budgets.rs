@@ -8,6 +8,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("budgets: jobs and bytes of one tenant", budgets),
     ("budgets: jobs of all tenants", room_for_all),
     ("budgets: all texts of jobs, and what edits add", all_texts),
+    ("budgets: texts of all tenants", room_for_texts),
     ("budgets: what one tenant writes into the journal", journal),
     ("budgets: profile runs of one tenant", profile_runs),
     ("budgets: event streams of one token", streams),
@@ -101,6 +102,37 @@ fn all_texts() {
     let refused = edit(many.into());
     assert_eq!((refused.status, refused.json()["field"].as_str()), (422, Some("labels")));
     assert_eq!(submit(&server.token("tenant", Some("modest")), long).status, 201, "others go on");
+}
+
+/// Some who have as many bytes as there is room for do not shut others out.
+fn room_for_texts() {
+    let server =
+        Server::with("trust_tenants = true\n[limits]\ntenant_bytes = 20000\nall_bytes = 40000\n");
+    let names = ["full", "greedy", "modest", "other"];
+    for name in names {
+        server.admin("POST", "/tenants", Some(json!({"name": name})));
+    }
+    let [full, greedy, modest, other] = names.map(|name| server.token("tenant", Some(name)));
+    let submit = |token: &str, bytes: usize| {
+        let job = json!({"script": format!("true # {}", "x".repeat(bytes)), "held": true});
+        server.ask("POST", "/jobs", Some(token), Some(job))
+    };
+    for token in [&full, &greedy] {
+        assert_eq!(submit(token, 19_900).status, 201);
+    }
+    for token in [&modest, &other] {
+        let first = submit(token, 5_000);
+        assert_eq!(first.status, 201, "a quarter of 40,000 is its part: {first:?}");
+        let path = format!("/jobs/{}", first.json()["ids"][0]);
+        let edit = |bytes: usize| {
+            let labels = json!({"labels": {"x": "y".repeat(bytes)}});
+            server.ask("PATCH", &path, Some(token), Some(labels)).status
+        };
+        assert_eq!(edit(900), 200, "edits, too");
+        let refused = submit(token, 5_000);
+        assert_eq!((refused.status, refused.kind().as_str()), (422, "limit_reached"));
+        assert!(refused.body.contains("than all together may be"), "{refused:?}");
+    }
 }
 
 /// Edits of one job are small in the world and large in the journal.
