@@ -1,11 +1,12 @@
 //! How much of everything one caller may have: nobody's excess is another's refusal.
 
+use super::tenancy;
 use crate::problem::{Kind, More};
 use crate::world::{World, text_bytes};
 use oef_api::types::{ApiError, JobSubmit};
 use oef_report::format::counted;
 use oef_sched::{Span, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The budgets of tenants. A limit that an operator set for one tenant goes before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,12 +59,13 @@ impl Budgets {
         now: Time,
         jobs: &[JobSubmit],
     ) -> Result<(), ApiError> {
-        let mut more: BTreeMap<&str, Added> = BTreeMap::new();
+        let mut more: BTreeMap<&str, Added<'_>> = BTreeMap::new();
         for job in jobs {
             let own = more.entry(job.tenant.as_deref().unwrap_or_default()).or_default();
             own.jobs += 1;
             own.bytes += text_bytes(job) as u64;
             own.probes += usize::from(job.probe.is_some());
+            own.workloads.insert(job.workload.as_deref().unwrap_or_default());
         }
         let bytes = more.values().map(|own| own.bytes).sum();
         for (tenant, own) in &more {
@@ -72,6 +74,7 @@ impl Budgets {
             self.check_bytes(world, tenant, own.bytes)?;
             self.check_all_bytes(world, tenant, own.bytes, bytes)?;
             self.check_probes(world, now, tenant, own.probes)?;
+            tenancy::room_for_workloads(world, tenant, own.workloads.iter().copied())?;
         }
         Ok(())
     }
@@ -183,8 +186,9 @@ impl Budgets {
 
 /// What a submission adds to a tenant.
 #[derive(Default)]
-struct Added {
+struct Added<'a> {
     jobs: usize,
     bytes: u64,
     probes: usize,
+    workloads: BTreeSet<&'a str>,
 }

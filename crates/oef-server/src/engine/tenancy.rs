@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 /// Tenants that one daemon takes; the cooperative shares of more take minutes.
 const TENANTS_MAX: usize = 10_000;
-/// Workloads of one tenant.
+/// Workloads of one tenant, however they come to be: each with jobs is a row of the problem of every round.
 const WORKLOADS_MAX: usize = 1000;
 /// Tokens that are valid at once.
 const TOKENS_MAX: usize = 10_000;
@@ -249,11 +249,7 @@ pub(super) fn workload(
     }
     known_tenant(world, &tenant)?;
     let name: WorkloadName = checks::parse("name", &name)?;
-    let own = world.tenants.get(&tenant).map(|entry| &entry.workloads);
-    if own.is_some_and(|own| !own.contains_key(&*name) && own.len() >= WORKLOADS_MAX) {
-        let why = format!("tenant `{tenant}` has {WORKLOADS_MAX} workloads, as many as it may");
-        return Err(Kind::LimitReached.problem(why));
-    }
+    room_for_workloads(world, &tenant, [&*name])?;
     let provenance = put.provenance.unwrap_or(Provenance::Declared);
     if provenance != Provenance::Declared && !caller.is_admin() {
         let why = "only an admin may say that a profile was measured or estimated";
@@ -274,6 +270,27 @@ pub(super) fn workload(
         }
     };
     Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile, told: None })
+}
+
+/// Whether a tenant may have these workloads beside its others: it may if they are there already.
+pub(super) fn room_for_workloads<'a>(
+    world: &World,
+    tenant: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ApiError> {
+    let own = world.tenants.get(tenant).map(|entry| &entry.workloads);
+    let is_new = |name: &&str| own.is_none_or(|own| !own.contains_key(*name));
+    let more = names.into_iter().filter(is_new).count();
+    let known = own.map_or(0, BTreeMap::len);
+    if more == 0 || known + more <= WORKLOADS_MAX {
+        return Ok(());
+    }
+    let known = counted(known, "workload");
+    let why = format!(
+        "tenant `{tenant}` has {known} and may have {WORKLOADS_MAX}: no room for {more} more"
+    );
+    let hint = "jobs of the same kind share a workload: use the name of one that is there, or none";
+    Err(Kind::LimitReached.problem(why).field("workload").hint(hint))
 }
 
 fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), ApiError> {

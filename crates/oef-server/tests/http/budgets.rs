@@ -9,6 +9,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("budgets: jobs of all tenants", room_for_all),
     ("budgets: all texts of jobs, and what edits add", all_texts),
     ("budgets: texts of all tenants", room_for_texts),
+    ("budgets: workloads of one tenant", workloads),
     ("budgets: what one tenant writes into the journal", journal),
     ("budgets: profile runs of one tenant", profile_runs),
     ("budgets: event streams of one token", streams),
@@ -133,6 +134,30 @@ fn room_for_texts() {
         assert_eq!((refused.status, refused.kind().as_str()), (422, "limit_reached"));
         assert!(refused.body.contains("than all together may be"), "{refused:?}");
     }
+}
+
+/// Every workload with jobs makes each round longer, whether it was declared or a job has named it.
+fn workloads() {
+    let server = Server::with("trust_tenants = true\n");
+    for name in ["greedy", "modest"] {
+        server.admin("POST", "/tenants", Some(json!({"name": name})));
+    }
+    let submit = |tenant: &str, names: std::ops::Range<usize>| {
+        let job = |n| json!({"tenant": tenant, "workload": format!("w{n}"), "command": ["true"], "held": true});
+        let jobs: Vec<_> = names.map(job).collect();
+        server.admin("POST", "/jobs/batch", Some(json!({"jobs": jobs})))
+    };
+    assert_eq!(submit("greedy", 0..999).status, 201);
+    let refused = submit("greedy", 998..1001);
+    assert_eq!((refused.status, refused.kind().as_str()), (422, "limit_reached"), "{refused:?}");
+    assert_eq!(submit("greedy", 998..1000).status, 201, "one of them is there");
+    assert_eq!(submit("greedy", 1000..1001).kind(), "limit_reached");
+    let declared = json!({"throughput": {"fast": 2.0}});
+    let declare =
+        |name| server.admin("PUT", &format!("/workloads/greedy/{name}"), Some(declared.clone()));
+    assert_eq!((declare("w7").status, declare("w1000").status), (200, 422));
+    assert_eq!(submit("greedy", 0..9).status, 201, "those that are there stay of use");
+    assert_eq!(submit("modest", 0..3).status, 201, "the others go on");
 }
 
 /// Edits of one job are small in the world and large in the journal.
