@@ -39,8 +39,12 @@ pub(super) fn prepare(
     command: Command,
     numbers: &mut Numbers,
 ) -> Result<Prepared, ApiError> {
+    // To end what it has is always possible, and once for each job: the submission has paid for it.
+    let is_free = matches!(command, Command::Cancel { .. });
     let prepared = checked(world, now, caller, command, numbers)?;
-    if let Prepared::Changes(changes, _) = &prepared {
+    if let Prepared::Changes(changes, _) = &prepared
+        && !is_free
+    {
         numbers.meter.charge(caller, changes, now, &numbers.budgets)?;
     }
     Ok(prepared)

@@ -178,13 +178,21 @@ fn journal() {
         server.ask("PATCH", path, Some(token), Some(body))
     };
     let greedy = held("greedy");
+    let others: Vec<String> = (0..9).map(|_| held("greedy").1).collect();
     let refused = (0..30).map(|n| edit(&greedy, n)).find(|reply| reply.status != 200);
     let refused = refused.expect("thirty edits are more than it may write");
     assert_eq!((refused.status, refused.kind().as_str()), (429, "too_many_requests"));
     assert!(refused.header("retry-after").is_some(), "{refused:?}");
     let again = server.token("tenant", Some("greedy"));
-    let reply = edit(&(again, greedy.1), 99);
+    let reply = edit(&(again, greedy.1.clone()), 99);
     assert_eq!(reply.status, 429, "another token of the same tenant: {reply:?}");
+    let name = |n: usize| json!({"name": format!("n{n}")});
+    let rename = |n| server.ask("PATCH", &greedy.1, Some(&greedy.0), Some(name(n)));
+    assert!((0..30).any(|n| rename(n).status == 429), "nothing is left");
+    for path in others {
+        let cancelled = server.ask("POST", &format!("{path}/cancel"), Some(&greedy.0), None);
+        assert_eq!(cancelled.status / 100, 2, "what it has it may end: {cancelled:?}");
+    }
     assert_eq!(edit(&held("modest"), 1).status, 200, "the others go on");
 }
 
