@@ -18,6 +18,17 @@ pub struct Caller {
     pub user: Option<String>,
 }
 
+/// The user that the daemon runs as, where it has a name.
+fn own_user() -> Option<&'static str> {
+    static NAME: OnceLock<Option<String>> = OnceLock::new();
+    NAME.get_or_init(|| user_name(rustix::process::getuid().as_raw())).as_deref()
+}
+
+/// Whether the jobs of a tenant with this user run as the daemon does: it has none, or the daemon's own.
+pub(crate) fn runs_as_daemon(user: Option<&str>) -> bool {
+    user.is_none_or(|user| own_user() == Some(user))
+}
+
 impl Caller {
     /// Who may do everything.
     pub fn admin() -> Self {
@@ -26,9 +37,7 @@ impl Caller {
 
     /// The daemon's own owner: the user that it runs as.
     pub(crate) fn owner() -> Self {
-        static NAME: OnceLock<Option<String>> = OnceLock::new();
-        let name = || user_name(rustix::process::getuid().as_raw());
-        Caller { user: NAME.get_or_init(name).clone(), ..Caller::admin() }
+        Caller { user: own_user().map(String::from), ..Caller::admin() }
     }
 
     /// Whether they came by the local socket: what they may do follows from who they are, and not from a token.

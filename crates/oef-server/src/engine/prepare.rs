@@ -6,7 +6,7 @@ use super::command::{Command, Done};
 use super::meter::Meter;
 use super::submission::{self, Asked};
 use super::{jobs, notifications, outage, tenancy};
-use crate::caller::Caller;
+use crate::caller::{Caller, runs_as_daemon};
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
 use oef_api::types::{ApiError, TenantPatch};
@@ -89,7 +89,7 @@ fn checked(
             if patch.order.is_none() || own != patch || !caller.may_change(&name) {
                 operator(caller, "change a tenant")?;
             }
-            if patch.user == Some(None) {
+            if patch.user.as_ref().is_some_and(|user| runs_as_daemon(user.as_deref())) {
                 admin(caller, "decide which user jobs run as")?;
                 tenancy::may_run_as_daemon(world, &name, &numbers.budgets)?;
             }

@@ -5,10 +5,12 @@ use super::checks;
 use super::command::Done;
 use super::gang_figures;
 use super::prepare::{Prepared, forbidden, problem_of};
-use crate::caller::Caller;
+use crate::caller::{Caller, runs_as_daemon};
 use crate::problem::{Kind, More};
 use crate::secret::{self, Secret};
-use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TenantChange, TokenEntry, World};
+use crate::world::{
+    Change, GroupChange, ProfileEntry, Rejection, TenantChange, TenantEntry, TokenEntry, World,
+};
 use oef_api::parsed::{GroupName, TenantName, Weight, WorkloadName};
 use oef_api::types::{
     ApiError, GroupPut, Limits, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
@@ -335,8 +337,8 @@ pub(super) fn may_have_token(
         return Ok(());
     };
     known_tenant(world, tenant)?;
-    let has_user = world.tenants.get(tenant).is_some_and(|entry| entry.user.is_some());
-    if has_user || budgets.trust_tenants {
+    let is_apart = |entry: &TenantEntry| !runs_as_daemon(entry.user.as_deref());
+    if budgets.trust_tenants || world.tenants.get(tenant).is_some_and(is_apart) {
         return Ok(());
     }
     let why = format!(
@@ -355,8 +357,9 @@ pub(super) fn may_run_as_daemon(
     budgets: &Budgets,
 ) -> Result<(), ApiError> {
     known_tenant(world, name)?;
-    let entry = world.tenants.get(name).filter(|entry| entry.user.is_some());
-    let Some(entry) = entry.filter(|_| !budgets.trust_tenants) else { return Ok(()) };
+    let is_apart = |entry: &&TenantEntry| !runs_as_daemon(entry.user.as_deref());
+    let entry = world.tenants.get(name).filter(|_| !budgets.trust_tenants);
+    let Some(entry) = entry.filter(is_apart) else { return Ok(()) };
     let of_it = world.tokens.iter().filter(|(_, token)| token.tenant.as_deref() == Some(name));
     let tokens: Vec<String> = of_it.map(|(id, _)| id.to_string()).collect();
     let (why, hint) = match (tokens.is_empty(), entry.live) {

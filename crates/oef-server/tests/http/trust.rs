@@ -227,6 +227,15 @@ fn tokens() {
     let refused = none();
     assert_eq!((refused.status, refused.body.contains("1 live job")), (409, true), "{refused:?}");
     assert_eq!(server.admin("POST", "/jobs/1/cancel", None).status / 100, 2);
+    // The daemon's own user by its name is the same.
+    let me = std::process::Command::new("id").arg("-un").output().expect("`id` runs").stdout;
+    let me = String::from_utf8(me).expect("a name");
+    let own = || server.admin("PATCH", "/tenants/b", Some(json!({"user": me.trim()})));
+    server.submit(OWNER, json!({"tenant": "b", "command": ["id"], "held": true}));
+    assert_eq!(own().status, 409, "as with none");
+    assert_eq!(server.admin("POST", "/jobs/2/cancel", None).status / 100, 2);
+    assert_eq!(own().status, 200);
+    assert_eq!(token("b").status, 403, "its jobs would be the daemon's");
     assert_eq!(none().status, 200);
     for role in ["admin", "operator", "viewer"] {
         server.token(role, None);
