@@ -175,6 +175,8 @@ struct Inner {
     engine: Mutex<Option<JoinHandle<()>>>,
     inbox: Sender<Message>,
     owner: Option<String>,
+    /// Whether tenants whose jobs run as the daemon does may have tokens.
+    trust_tenants: bool,
     notify: Arc<NotifySettings>,
     terminal: Option<Arc<TerminalEndpoint>>,
     since: Instant,
@@ -204,7 +206,7 @@ impl Daemon {
     /// Opens the state folder, replays its journal, recovers running jobs, and starts to work.
     pub fn start(options: Options) -> Result<Daemon, StartError> {
         let running = engine::start(&options)?;
-        Ok(Daemon {
+        let daemon = Daemon {
             inner: Arc::new(Inner {
                 shared: running.shared,
                 archive: running.archive,
@@ -212,11 +214,14 @@ impl Daemon {
                 engine: Mutex::new(Some(running.thread)),
                 inbox: running.inbox,
                 owner: options.owner_secret.as_deref().map(secret::hash),
+                trust_tenants: options.budgets.trust_tenants,
                 notify: options.notify,
                 terminal: options.terminal,
                 since: Instant::now(),
             }),
-        })
+        };
+        daemon.warn_of_void_tokens();
+        Ok(daemon)
     }
 
     /// Stops cleanly: no more commands are taken, what was taken is durable, a snapshot is written. Blocks

@@ -1,11 +1,12 @@
 //! Questions of a live page, and who is behind its session.
 
 use super::Daemon;
-use crate::caller::Caller;
+use crate::caller::{Caller, runs_as_daemon};
 use crate::engine::wall;
 use crate::view;
+use crate::world::{TokenEntry, World};
 use oef_api::types::{
-    ApiError, EnvyMatrix, EnvyQuery, JobState, Overview, RecentQuery, RecentRounds, Scenario,
+    ApiError, EnvyMatrix, EnvyQuery, JobState, Overview, RecentQuery, RecentRounds, Role, Scenario,
     ScenarioAnswer, Series, SeriesQuery, Timeline, TimelineQuery,
 };
 use std::time::{Duration, Instant};
@@ -69,11 +70,34 @@ impl Daemon {
         }
         self.with_world(|world| {
             let entry = world.tokens.get(&token)?;
-            let is_void = entry.expires_ms.is_some_and(|expires| wall().0 >= expires);
+            let is_over = entry.expires_ms.is_some_and(|expires| wall().0 >= expires);
+            let is_void = is_over || !self.is_trusted(world, entry);
             let (role, tenant) = (entry.role, entry.tenant.clone());
             let caller = Caller { role, tenant, token, user: None };
             (!is_void).then_some(caller)
         })
+    }
+
+    /// Whether a token separates its holder from the daemon. It may have been made when all tenants were trusted.
+    fn is_trusted(&self, world: &World, token: &TokenEntry) -> bool {
+        let tenant = token.tenant.as_deref().filter(|_| token.role == Role::Tenant);
+        let user_of = |name| world.tenants.get(name).and_then(|entry| entry.user.as_deref());
+        self.inner.trust_tenants || tenant.is_none_or(|name| !runs_as_daemon(user_of(name)))
+    }
+
+    /// Says at the start which tokens are void although they look valid.
+    pub(super) fn warn_of_void_tokens(&self) {
+        let tokens: Vec<String> = self.with_world(|world| {
+            let void = world.tokens.iter().filter(|(_, token)| !self.is_trusted(world, token));
+            void.map(|(id, _)| id.to_string()).collect()
+        });
+        if !tokens.is_empty() {
+            let tokens = tokens.join(", ");
+            tracing::warn!(
+                tokens,
+                "these are void: the jobs of their tenants run as the daemon's own user, and `trust_tenants` is not set"
+            );
+        }
     }
 
     /// What the jobs that run tell of themselves now.

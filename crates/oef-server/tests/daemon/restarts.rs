@@ -19,6 +19,10 @@ pub const TESTS: &[(&str, fn())] = &[
     ("what_was_set_stays_set", what_was_set_stays_set),
     ("other_gpus_than_before", other_gpus_than_before),
     (
+        "tokens_are_void_where_tenants_are_not_trusted",
+        tokens_are_void_where_tenants_are_not_trusted,
+    ),
+    (
         "numbers_of_unknown_folders_are_not_used_again",
         numbers_of_unknown_folders_are_not_used_again,
     ),
@@ -94,6 +98,35 @@ fn a_stop_at_any_moment_saves_the_jobs() {
         cluster = cluster.restart(StopJobs::LeaveRunning);
     }
     assert!(ids.iter().all(|&id| cluster.look(id, |job| job.failures) == 0));
+}
+
+/// A token that was made while all tenants were trusted is one for everything the daemon can.
+fn tokens_are_void_where_tenants_are_not_trusted() {
+    let cluster = Cluster::new("g=1");
+    let admin = Caller::admin();
+    let create = |role, tenant: Option<&str>| {
+        let tenant = tenant.map(String::from);
+        let create = TokenCreate { role, tenant, note: None, expires_in_s: None };
+        block_on(cluster.daemon.create_token(&admin, create)).expect("taken").secret
+    };
+    cluster.submit(shell("alice", "true"));
+    let (tenant, viewer) = (create(Role::Tenant, Some("alice")), create(Role::Viewer, None));
+    assert!(cluster.daemon.authenticate(&tenant).is_some());
+    let Cluster { folder, gpus, daemon } = cluster;
+    drop(daemon);
+    let start = |trust_tenants| {
+        let mut options = options(&folder.path().join("state"), &gpus);
+        options.budgets.trust_tenants = trust_tenants;
+        Guarded::start(options)
+    };
+    let daemon = start(false);
+    assert!(daemon.authenticate(&tenant).is_none(), "it runs jobs as the daemon");
+    assert!(daemon.authenticate(&viewer).is_some());
+    let other = TenantPatch { user: Some(Some("nobody".into())), ..Default::default() };
+    block_on(daemon.patch_tenant(&admin, "alice", other)).expect("taken");
+    assert!(daemon.authenticate(&tenant).is_some(), "its jobs are another user's now");
+    drop(daemon);
+    assert!(start(true).authenticate(&tenant).is_some());
 }
 
 fn what_was_set_stays_set() {
