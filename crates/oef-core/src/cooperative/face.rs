@@ -29,6 +29,11 @@ pub(super) const CLEAR_AHEAD: f64 = 100.0;
 /// one cannot tell.
 const SOMETHING: f64 = 1e-6;
 const NOTHING: f64 = 1e-9;
+/// A gain below this part of the terms that it is the sum of is their rounding. All others count: where 1e-10 of the total
+/// is the gain of a whole equal split, they still decide between bundles that differ by a thousandth.
+const GAIN_ROUNDING: f64 = 1e-12;
+/// Gains beside their terms, in this unit, are costs of which the simplex sees the gain and not the rounding.
+const GAIN_UNIT: f64 = 1e-3;
 /// Envy, or GPUs beyond the capacity, in units of an equal split.
 const VIOLATED: f64 = 1e-11;
 /// Rounds of adding violated pairs; few are needed, since most of those that matter are tight.
@@ -288,13 +293,23 @@ impl<'a> Face<'a> {
         sum.terms
     }
 
-    /// What a unit of each free entry adds to the total: nothing where the face is the optimal one.
+    /// What a unit of each free entry adds to the total, as costs for the simplex: nothing where the face is the optimal
+    /// one.
     fn gains(&self) -> Vec<f64> {
-        let mut sum = Affine::new(0.0, self.free);
+        let k = self.rows.k;
+        let (mut gain, mut terms) = (vec![0.0; self.free], vec![0.0; self.free]);
         for (l, &b) in self.vertex.bundle_of.iter().enumerate() {
-            sum.add(self.rows.worth[l], &self.worth(self.rows.value(l), b));
+            for (entry, value) in self.entry[b * k..][..k].iter().zip(self.rows.value(l)) {
+                for (v, term) in entry.iter().flat_map(|entry| &entry.terms).enumerate() {
+                    let term = self.rows.worth[l] * value * term;
+                    gain[v] += term;
+                    terms[v] += term.abs();
+                }
+            }
         }
-        sum.terms.into_iter().map(|gain| if gain.abs() > NOTHING { gain } else { 0.0 }).collect()
+        let unit = GAIN_UNIT * terms.iter().copied().fold(0.0, f64::max);
+        let is_gain = |v: usize| gain[v].abs() > GAIN_ROUNDING * terms[v];
+        (0..self.free).map(|v| if is_gain(v) { gain[v] / unit } else { 0.0 }).collect()
     }
 
     /// The answer with these bundles, if they fit.

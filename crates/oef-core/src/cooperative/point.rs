@@ -156,6 +156,20 @@ impl Point {
         (1.0 / primal, 1.0 / dual)
     }
 
+    /// Brings those of these pairs (envious, envied) into play that are not, with at least so much room relative to the
+    /// root of complementarity.
+    pub fn bring_into_play(&mut self, data: &Data<'_>, pairs: &[(usize, usize)], room: f64) {
+        let (mu, asked) = (self.mu(), self.comparisons(data));
+        let is_new =
+            |&(l, i): &(usize, usize)| !self.pairs.envious[self.pairs.range(i)].contains(&l);
+        let new = pairs.iter().copied().filter(is_new).map(|(l, i)| {
+            let s = (self.u[l] - asked[[l, i]]).max(room * mu.sqrt());
+            (l, i, s, mu / s)
+        });
+        let new: Vec<_> = new.collect();
+        self.pairs.rebuild(data, |_, _| true, &new);
+    }
+
     pub fn advance(&mut self, d: &Point, primal: f64, dual: f64) {
         let add = |x: &mut [f64], d: &[f64], step: f64| {
             for (x, d) in x.iter_mut().zip(d) {

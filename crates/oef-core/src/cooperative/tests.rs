@@ -7,6 +7,7 @@ use crate::problem::{ProblemSpec, WorkloadSpec};
 use crate::shares::usable_value;
 
 mod methods;
+mod missed;
 mod stopping;
 
 /// A small generator, the same on every machine.
