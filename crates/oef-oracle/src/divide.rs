@@ -81,7 +81,10 @@ pub fn with_demand(problem: &Problem) -> Division {
             let takers: Vec<(f64, f64)> = able.map(|l| (weight[l], room(l))).collect();
             level[j] = fill(count[j], &takers).max(level[j]);
         }
-        let is_still = |(now, before): (&f64, &f64)| now == before || now - before <= 1e-15 * now;
+        // A level that has become infinite has moved.
+        let is_still = |(now, before): (&f64, &f64)| {
+            now == before || (now.is_finite() && now - before <= 1e-15 * now)
+        };
         if level.iter().zip(&before).all(is_still) {
             break;
         }
@@ -160,6 +163,12 @@ mod tests {
         assert_eq!(held(&[Some(1.0), None], &[3.0, 1.0], &even), [[0.75, 0.25], [0.0, 0.75]]);
         assert_eq!(held(&[Some(2.0), None], &[3.0, 1.0], &even), [[1.5, 0.5], [0.0, 0.5]]);
         assert_eq!(held(&[Some(4.0), None], &[4.0, 1.0], &even), [[3.5, 0.5], [0.0, 0.5]]);
+        // Two levels become infinite in one round in which no other moves; what that leaves is found in the next.
+        let wants = [Some(5.0), Some(1.0), Some(5.0)];
+        let rows4: [&[f64]; 3] =
+            [&[1.0, 1.0, 0.75, 1.0], &[1.0, 2.0, 1.0, 1.0], &[1.0, 2.0, 3.0, 5.0]];
+        let fast = held(&wants, &[8.0, 1.0, 4.0, 3.0], &rows4)[1][1];
+        assert!((fast - 7.0 / 12.0).abs() < 1e-12, "{fast}");
         // Nobody needs the slow type.
         assert_eq!(held(&[Some(0.5); 2], &[2.0, 2.0], &rows), [[0.0, 0.5], [0.0, 0.5]]);
     }
