@@ -4,6 +4,9 @@
 //! right, and the next pivot is one that can make few new entries (Markowitz), among those that
 //! are not small beside their row.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 /// A pivot may be this much smaller than the largest entry of its row.
 const THRESHOLD: f64 = 0.1;
 
@@ -21,6 +24,8 @@ pub(super) struct Nucleus {
     /// Scratch: where the pivot row has each column, and which of its entries a row has met.
     place: Vec<usize>,
     met: Vec<bool>,
+    /// Scratch: the rows of a column that may be its pivot, by the new entries that they make.
+    candidates: BinaryHeap<Reverse<(usize, usize)>>,
     /// Entries smaller than this are no pivots.
     least: f64,
     step: Step,
@@ -87,17 +92,16 @@ impl Nucleus {
     /// The best pivot in a column with the fewest entries: (new entries at most, row, column).
     fn best_in_column(&mut self) -> Option<(usize, usize, usize)> {
         let c = self.column_count.fewest()?;
-        let mut least = (0, 0, 0);
-        loop {
-            let left = self.columns[c].iter().filter(|&&r| self.row_count.of[r] != DONE);
-            let next =
-                left.map(|&r| (self.fill(r, c), r, c)).filter(|next| *next >= least).min()?;
-            // To look through a row takes long: those that make few new entries come first.
-            if self.fits(next.1, c) {
-                return Some(next);
-            }
-            least = (next.0, next.1 + 1, c);
-        }
+        let mut left = std::mem::take(&mut self.candidates);
+        left.clear();
+        let rows = self.columns[c].iter().filter(|&&r| self.row_count.of[r] != DONE);
+        left.extend(rows.map(|&r| Reverse((self.fill(r, c), r))));
+        // To look through a row takes long: those that make few new entries come first. Few are looked at mostly, but it
+        // may be all of thousands.
+        let fits = |at: &Reverse<(usize, usize)>| self.fits(at.0.1, c);
+        let found = std::iter::from_fn(|| left.pop()).find(fits);
+        self.candidates = left;
+        found.map(|Reverse((fill, r))| (fill, r, c))
     }
 
     /// Whether an entry is large enough for a pivot.
